@@ -18,6 +18,12 @@ target_compile_options(rig_options INTERFACE
   $<$<BOOL:${RIG_WERROR}>:-Werror>
   -fno-strict-aliasing)
 target_compile_definitions(rig_options INTERFACE _GNU_SOURCE)
+if(RIG_FUZZ AND NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+  message(FATAL_ERROR "RIG_FUZZ needs clang (libFuzzer): configure with -DCMAKE_C_COMPILER=clang")
+endif()
+if(RIG_FUZZ)
+  target_compile_options(rig_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 if(RIG_SANITIZE)
   target_compile_options(rig_options INTERFACE -fsanitize=${RIG_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)
@@ -26,7 +32,8 @@ endif()
 
 # The public headers (include/), which every folder may read.
 add_library(rig_headers INTERFACE)
-target_include_directories(rig_headers INTERFACE "${CMAKE_SOURCE_DIR}/include")
+target_include_directories(rig_headers INTERFACE
+  "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
 
 # rig_folder(NAME SOURCES ... [LINKS ...]): the code of the calling folder as static library folder_NAME.
 # Its own folder is its include path, handed on to whoever links it.
@@ -44,17 +51,10 @@ function(rig_program name)
   target_link_libraries(${name} PRIVATE rig_headers rig_options ${ARG_LINKS})
 endfunction()
 
-# rig_test(NAME SOURCES ... [LINKS ...] [LABEL unit|model|fault|fuzz|...]): a cmocka program, run by ctest and scripts/test.
-function(rig_test name)
-  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;LINKS" ${ARGN})
-  if(NOT RIG_TESTS)
-    return()
-  endif()
-  if(NOT ARG_LABEL)
-    set(ARG_LABEL unit)
-  endif()
-  add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE rig_headers rig_options ${ARG_LINKS} PkgConfig::CMOCKA)
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 300)
-endfunction()
+# rig_include_areas(): includes every *.cmake of the calling folder, in name order.
+macro(rig_include_areas)
+  file(GLOB rig_areas CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cmake")
+  foreach(rig_area IN LISTS rig_areas)
+    include("${rig_area}")
+  endforeach()
+endmacro()
