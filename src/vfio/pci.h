@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RIG_PCI_H
+#define RIG_PCI_H
+
+/*
+ * A taken function: one PCI function that this process drives, over one of several transports that all behave
+ * the same. Here: taking and giving back, facts, configuration space, windows, reset, and being gone.
+ * DMA memory is in dma.h, interrupts in irq.h.
+ *
+ * Taking changes nothing on the function; memory decoding is switched on by the first window and bus
+ *mastering only by rig_pci_bus_master. Every call but open and close may come from any thread, and may block
+ *up to the message deadline, except where it says that it does not.
+ *
+ * Errors are negative errnos. Common ones, not repeated below:
+ *	-ENODEV	the function is gone (see rig_pci_gone for why; sticky, nothing undoes it)
+ *	-ENOMEM	the process is out of memory or of mappings
+ * A transport whose message is not answered within its deadline, or whose peer dies or breaks the protocol,
+ * makes the function gone: what the device did with the message cannot be known.
+ *
+ * Who wants the text of a failure asks rig_pci_error: what was attempted, the errno, the evidence, a remedy.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rig_win.h"
+
+struct rig_log;
+struct rig_pci;
+struct rig_vfio_ops;
+
+enum rig_pci_kind {
+	RIG_PCI_VFIO_USER_FD,   /* .fd: a connected SOCK_STREAM UNIX socket to a device process */
+	RIG_PCI_VFIO_USER_PATH, /* .path: a socket to connect to */
+	RIG_PCI_ADDRESS,        /* .path: "0000:65:00.0"; kernel VFIO, which is not there yet: -ENOTSUP */
+	RIG_PCI_OPS,            /* .ops and .transport: any other transport (the in-process fake, say) */
+};
+
+struct rig_pci_options {
+	enum rig_pci_kind kind;
+	int fd;           /* RIG_PCI_VFIO_USER_FD. rig_pci_open owns it from the call on, also if it fails */
+	const char *path; /* read during the call only */
+	const struct rig_vfio_ops *ops; /* RIG_PCI_OPS */
+	void *transport;           /* RIG_PCI_OPS; closed by ops->close, which open calls also if it fails */
+	unsigned deadline_ms;      /* for each message; 0: RIG_PCI_DEADLINE_MS */
+	unsigned reset_ms;         /* for a reset, until the function is ready again; 0: RIG_PCI_RESET_MS */
+	uint64_t iova_base;        /* IOVAs are placed from here upward first; 0: RIG_PCI_IOVA_BASE */
+	uint64_t arena_step;       /* bytes a DMA arena grows by; 0: RIG_PCI_ARENA_STEP */
+	uint64_t arena_limit;      /* bytes of all DMA arenas; 0: no limit of ours */
+	const struct rig_log *log; /* NULL: silence. Copied */
+	bool guard; /* survive mapped windows that vanish (SIGBUS): process-wide handler, chained */
+};
+
+#define RIG_PCI_DEADLINE_MS 5000u
+#define RIG_PCI_RESET_MS    10000u
+#define RIG_PCI_IOVA_BASE   (UINT64_C(4) << 30)
+#define RIG_PCI_ARENA_STEP  (UINT64_C(64) << 20)
+
+/* Takes the function. On failure nothing is left behind, *out is NULL, and why (of why_len bytes, may be
+ *NULL) holds one line: the attempt, the errno, the evidence, the remedy. Errors: -ENOTSUP	a kind or
+ *device that nothing here drives yet (kernel VFIO; a vfio-user device that is not PCI) -ENODEV
+ *the far side hung up, or configuration space reads all ones
+ *	-EPROTO		the far side broke the protocol, or speaks another major version
+ *	-ETIMEDOUT	no answer within the deadline
+ *	other		what connect(2) and its like answered
+ */
+int rig_pci_open(struct rig_pci **out, const struct rig_pci_options *options, char *why, size_t why_len);
+
+/* Gives the function back: interrupts off, bus mastering off, DMA memory and mappings gone, descriptors
+ * closed. Windows and rig_dma objects of it are dead when this returns; no other thread may be in a call.
+ * NULL is allowed. */
+void rig_pci_close(struct rig_pci *f);
+
+enum { RIG_PCI_BARS = 6 };
+
+struct rig_pci_bar {
+	uint64_t bytes; /* 0: the function has no such BAR */
+	bool readable, writable;
+	bool mappable; /* all or some of it: windows inside those parts are plain memory accesses */
+	bool wide;     /* a 64-bit BAR */
+	bool prefetchable;
+};
+
+struct rig_pci_info {
+	uint16_t vendor, device, subsystem_vendor, subsystem;
+	uint32_t class_code; /* 24 bits: base class, sub-class, interface */
+	uint8_t revision;
+	const char *bdf;       /* "0000:65:00.0"; NULL where the function has no address on this machine */
+	const char *transport; /* "vfio-user", "fake", ... */
+	struct rig_pci_bar bar[RIG_PCI_BARS];
+	bool resets;       /* rig_pci_reset can work */
+	uint64_t dma_page; /* granule of DMA mappings: addresses and sizes are multiples of it; a power of two
+	                    */
+	uint64_t dma_maps; /* mappings the transport takes at once */
+};
+
+/* What was read when the function was taken. Lives as long as f. Does not block. */
+const struct rig_pci_info *rig_pci_info(const struct rig_pci *f);
+
+/* The text of the calling thread's last failed call on any function; "" when there was none. Lives until this
+ * thread's next failed call. Does not block. */
+const char *rig_pci_error(void);
+
+/* -- Configuration space -- */
+
+/* One access of width 1, 2 or 4 at off, a multiple of width; little-endian registers, host values. On failure
+ * *value is all ones. -EINVAL: width, alignment or off + width > 4096. */
+int rig_pci_config_read(struct rig_pci *f, unsigned off, unsigned width, uint32_t *value);
+int rig_pci_config_write(struct rig_pci *f, unsigned off, unsigned width, uint32_t value);
+
+/* Offset of the first capability with this id (PCI 3.0 section 6.7). -ENOENT: none. A list that loops ends.
+ */
+int rig_pci_capability(struct rig_pci *f, uint8_t id, unsigned *off);
+
+/* Allows or forbids the function to send DMA and message interrupts (COMMAND.BME). Never set unasked. */
+int rig_pci_bus_master(struct rig_pci *f, bool on);
+
+/* Makes the function answer in its memory BARs or not (COMMAND.MSE). rig_pci_window does it when needed. */
+int rig_pci_memory_decode(struct rig_pci *f, bool on);
+
+/* Forbids DMA, resets the function, waits until it answers with its vendor id within reset_ms, restores
+ *COMMAND as it was before (bus mastering included) and arms again every interrupt that was enabled. Windows
+ *and DMA mappings stay valid. The caller sees to it that no other thread expects the device to work
+ *meanwhile. -ENOTSUP	the function offers no reset -ETIMEDOUT	not ready in time; the function is gone other
+ *what the far side answered; the function was not reset, DMA stays forbidden
+ */
+int rig_pci_reset(struct rig_pci *f);
+
+/* -- Gone -- */
+
+/* Whether the function has left: the device process died, a message went unanswered, the protocol was broken,
+ * or its vendor id is no longer there. Sticky. *why (may be NULL) gets one line that lives as long as f, NULL
+ * if not gone. Does not block; cheap enough for a loop. */
+bool rig_pci_gone(const struct rig_pci *f, const char **why);
+
+/* Reads the vendor id and declares the function gone if it is not the one that was taken. 0: it is there. */
+int rig_pci_check(struct rig_pci *f);
+
+/* A descriptor that becomes readable when the function is gone and stays so, for poll(2). Owned by f; never
+ * read from it. Does not block. */
+int rig_pci_gone_fd(const struct rig_pci *f);
+
+/* Counts since the function was taken. Does not block. */
+struct rig_pci_stats {
+	uint64_t messages;     /* sent to the far side, replies to it not counted (kernel transports: system
+	                          calls) */
+	uint64_t served;       /* DMA accesses done here for the far side */
+	uint64_t refused;      /* of these, answered with an error */
+	uint64_t maps;         /* DMA mappings that exist now */
+	uint64_t mapped_bytes; /* bytes of them */
+	uint64_t pinned_bytes; /* bytes of callers' own memory among them */
+	uint64_t arena_bytes;  /* bytes of DMA arenas */
+};
+void rig_pci_stats(const struct rig_pci *f, struct rig_pci_stats *out);
+
+/* stats.messages alone, for tests that assert that a path sends none. Does not block. */
+uint64_t rig_pci_messages(const struct rig_pci *f);
+
+/* -- Windows -- */
+
+/* A window of len bytes at off in a BAR; len 0 means to the BAR's end. flags: RIG_WIN_*. Mapped when one
+ *mappable area covers all of it, else through the transport, which goes to memory for the parts that are
+ *mapped. -EINVAL	no such BAR, or the range is not inside it
+ *	-EACCES	the BAR can be neither read nor written
+ */
+int rig_pci_window(
+        struct rig_pci *f, unsigned bar, uint64_t off, uint64_t len, unsigned flags, struct rig_win *out);
+
+#endif
