@@ -52,16 +52,4 @@ uint64_t rig_deadline_left(const struct rig_deadline *deadline);
 /* Sleep `ns`, but not past the deadline. */
 void rig_deadline_sleep(const struct rig_deadline *deadline, uint64_t ns);
 
-/* What a spin executes between two looks. */
-static inline void rig_cpu_pause(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("isb" ::: "memory");
-#else
-	__asm__ volatile("" ::: "memory");
-#endif
-}
-
 #endif

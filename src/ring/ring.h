@@ -37,6 +37,7 @@
 #include "doorbell.h"
 #include "le.h"
 #include "marks.h"
+#include "rig_barrier.h"
 
 enum rig_ring_room {
 	RIG_RING_FITS,  /* now */
@@ -161,21 +162,11 @@ static inline void rig_ring_drop(struct rig_ring *ring)
 	ring->filled = ring->published;
 }
 
-/* ThreadSanitizer knows no fences; under it only the releasing stores below order anything. */
-static inline void rig_ring_release_fence(void)
-{
-#if defined(__SANITIZE_THREAD__)
-	__asm__ volatile("" ::: "memory");
-#else
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-#endif
-}
-
 /* Make everything filled the device's and answer the position after it. The stores of the packets come before
  * every store the caller makes next (to memory: a doorbell in a register space takes its window's barrier). */
 static inline uint64_t rig_ring_publish(struct rig_ring *ring)
 {
-	rig_ring_release_fence();
+	rig_to_device(); /* the packets before the doorbell or position word, which the device answers by reading them */
 	ring->published = ring->filled;
 	return ring->published;
 }
@@ -186,6 +177,7 @@ static inline void rig_ring_publish_position32(
         struct rig_ring *ring, le32 *word, const struct rig_doorbell *as)
 {
 	ring->published = ring->filled;
+	rig_to_device(); /* the packets before the word that says they are there */
 	__atomic_store_n((RIG_FORCE uint32_t *)word,
 	        (RIG_FORCE uint32_t)rig_le32((uint32_t)rig_doorbell_value(as, ring->published)),
 	        __ATOMIC_RELEASE);
@@ -195,6 +187,7 @@ static inline void rig_ring_publish_position64(
         struct rig_ring *ring, le64 *word, const struct rig_doorbell *as)
 {
 	ring->published = ring->filled;
+	rig_to_device(); /* the packets before the word that says they are there */
 	__atomic_store_n((RIG_FORCE uint64_t *)word,
 	        (RIG_FORCE uint64_t)rig_le64(rig_doorbell_value(as, ring->published)), __ATOMIC_RELEASE);
 }
@@ -207,12 +200,14 @@ static inline void rig_ring_publish_position64(
 static inline void rig_ring_publish_header16(struct rig_ring *ring, le16 *header, le16 valid)
 {
 	ring->published = ring->filled;
+	rig_to_device(); /* the packets before the word that says they are there */
 	__atomic_store_n((RIG_FORCE uint16_t *)header, (RIG_FORCE uint16_t)valid, __ATOMIC_RELEASE);
 }
 
 static inline void rig_ring_publish_header32(struct rig_ring *ring, le32 *header, le32 valid)
 {
 	ring->published = ring->filled;
+	rig_to_device(); /* the packets before the word that says they are there */
 	__atomic_store_n((RIG_FORCE uint32_t *)header, (RIG_FORCE uint32_t)valid, __ATOMIC_RELEASE);
 }
 
