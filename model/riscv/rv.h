@@ -97,8 +97,8 @@ struct rv_hart {
 	unsigned reserved_width; /* 0: none */
 };
 
-/* Callbacks, called on the thread of rv_run() with the ctx of rv_bus_alloc(). They may call rv_bus_flush(), not
- * rv_run() or rv_bus_free() of the same bus. */
+/* Callbacks, called on the thread of rv_run() with the ctx of rv_bus_alloc(). All but translate() may call
+ * rv_bus_flush(); none may call rv_run() or rv_bus_free() of the same bus. */
 struct rv_bus_ops {
 	/* Mandatory. Where the page of `page_va` (a multiple of RV_PAGE_SIZE) is for this access. RV_MAP_HOST sets
 	 * *host to RV_PAGE_SIZE bytes, aligned to at least 8, which stay valid until the page is flushed; the
@@ -131,9 +131,9 @@ void rv_bus_free(struct rv_bus *bus);
 
 /*
  * Forget what was cached about [va, va + length): translations, decoded code. The next access asks translate()
- * and reads memory again. Must be called when a translation or a permission changes, and when somebody else than
- * a hart followed by its fence.i changed code. Any va and length; the range is widened to pages and clipped at the end of the
- * address space. length 0 flushes nothing. Cost: the number of cached entries at most.
+ * and reads memory again. Must be called when a translation or a permission changes, and when code was changed
+ * by anybody but a hart that then executes fence.i. Any va and length; the range is widened to pages and clipped
+ * at the end of the address space. length 0 flushes nothing. Cost: about a thousand comparisons.
  */
 void rv_bus_flush(struct rv_bus *bus, uint64_t va, uint64_t length);
 
@@ -148,8 +148,8 @@ void rv_hart_init(struct rv_hart *hart);
  * those of a point between two instructions. budget 0 answers RV_BUDGET and does nothing.
  *
  * Plain loads and stores may be misaligned and may cross pages (then not atomic; a store that faults on either
- * page changes nothing, MMIO excepted). Atomics must be aligned. fence.i makes stores to code visible to every hart of
- * the bus. Code changed without it is seen at once, later or in parts.
+ * page changes nothing, MMIO excepted). Atomics must be aligned. fence.i makes stores to code visible to every
+ * hart of the bus. Code changed without it is seen at once, later or in parts.
  *
  * Reservations: sc succeeds when it follows the hart's own lr of the same address and width, no other hart ran on
  * this bus in between, and memory still holds the value lr read (by one compare-and-swap, which is how foreign
