@@ -54,16 +54,16 @@ struct vfu_area {
 /*
  * One BAR. size 0: there is none. Otherwise a power of two of at least 16 bytes (4096 with areas).
  *
- * `read` and `write` serve accesses that come as messages: 0 < len <= VFU_MAX_DATA and [off, off + len) inside
- * the BAR; they are any length and alignment, bytes in memory order, so a 4-byte register access is a call with
- * len 4. They return 0 or a negative errno that the client gets. They are also called for parts that lie in an
- * area: clients may always use messages. A missing callback: where `mem` is given the access goes to
- * mem + off (1, 2, 4 and 8 bytes, naturally aligned: in one access); else it fails with -EIO.
+ * `read` and `write` serve accesses that come as messages: 0 < len <= VFU_MAX_DATA and [off, off + len)
+ * inside the BAR; they are any length and alignment, bytes in memory order, so a 4-byte register access is
+ * a call with len 4. They return 0 or a negative errno that the client gets. They are also called for parts
+ * that lie in an area: clients may always use messages. A missing callback: where `mem` is given the access
+ * goes to mem + off (1, 2, 4 and 8 bytes, naturally aligned: in one access); else it fails with -EIO.
  *
- * areas/area_count/memfd/memfd_offset: byte x of the BAR is byte memfd_offset + x of memfd, for each x in an area.
- * memfd stays the program's and must live as long as the object; the client gets a duplicate with all its rights, so
- * a memfd that should not be resized is sealed by the program (F_SEAL_SHRINK | F_SEAL_GROW).
- * The area that covers the whole BAR is announced without a sparse list.
+ * areas/area_count/memfd/memfd_offset: byte x of the BAR is byte memfd_offset + x of memfd, for each x in
+ * an area. memfd stays the program's and must live as long as the object; the client gets a duplicate with
+ * all its rights, so a memfd that should not be resized is sealed by the program (F_SEAL_SHRINK |
+ * F_SEAL_GROW). The area that covers the whole BAR is announced without a sparse list.
  */
 struct vfu_bar {
 	uint64_t size;
@@ -79,9 +79,9 @@ struct vfu_bar {
 };
 
 /*
- * MSI-X. vectors 0: none. Table (16 bytes a vector) and pending bits (8 bytes for 64 vectors) lie in `bar` at the two
- * offsets, multiples of 8; accesses to them are served by the library and never reach the BAR's callbacks. Neither may
- * lie in a mappable area.
+ * MSI-X. vectors 0: none. Table (16 bytes a vector) and pending bits (8 bytes for 64 vectors) lie in `bar`
+ * at the two offsets, multiples of 8; accesses to them are served by the library and never reach the BAR's
+ * callbacks. Neither may lie in a mappable area.
  */
 struct vfu_msix {
 	unsigned vectors;
@@ -110,48 +110,57 @@ struct vfu_config {
 	struct vfu_msix msix;
 	struct vfu_bar bars[VFU_BAR_COUNT];
 
-	unsigned max_maps; /* 0: VFU_MAX_MAPS; at most 65535. One more is refused with ENOSPC */
-	unsigned
-	        dma_timeout_ms; /* 0: 2000. Shorter than the 5 s after which QEMU gives up a request of its own */
+	unsigned max_maps;       /* 0: VFU_MAX_MAPS; at most 65535. One more is refused with ENOSPC */
+	unsigned dma_timeout_ms; /* 0: 2000, less than QEMU's 5 s for a request of its own */
 
 	void *ctx; /* handed to every callback */
 
 	/*
-	 * Reset by message or by function-level reset. The configuration space is put back to its first state by the
-	 * library after this returned 0. A negative errno refuses: the client gets it as the reply to DEVICE_RESET, and a
-	 * refused function-level reset does nothing, as on a broken card. Interrupt assignments and DMA mappings are the
-	 * client's and survive; pending interrupts do not.
+	 * Reset by message or by function-level reset. The configuration space is put back to its first
+	 * state by the library after this returned 0. A negative errno refuses: the client gets it as the
+	 * reply to DEVICE_RESET, and a refused function-level reset does nothing, as on a broken card.
+	 * Interrupt assignments and DMA mappings are the client's and survive; pending interrupts do not.
 	 */
 	int (*reset)(void *ctx);
 
 	/*
-	 * [iova, iova + len) can be reached with `prot`; host is its address here, or NULL where it is served by messages.
-	 * The mapping ends when dma_unmapped() returns: drop every pointer and translation into it before. Both multiples
-	 * of 4096. Not called for a refused request. On disconnect dma_unmapped is called for each mapping.
+	 * [iova, iova + len) can be reached with `prot`; host is its address here, or NULL where it is
+	 * served by messages. The mapping ends when dma_unmapped() returns: drop every pointer and
+	 * translation into it before. Both multiples of 4096. Not called for a refused request. On
+	 * disconnect dma_unmapped is called for each mapping.
 	 */
 	void (*dma_mapped)(void *ctx, uint64_t iova, uint64_t len, void *host, unsigned prot);
 	void (*dma_unmapped)(void *ctx, uint64_t iova, uint64_t len, void *host);
 
-	/* The version handshake succeeded; the client went (after its mappings and interrupts were dropped). */
+	/*
+	 * The version handshake succeeded; the client went (after its mappings and interrupts were
+	 * dropped).
+	 */
 	void (*connected)(void *ctx);
 	void (*disconnected)(void *ctx);
 
-	/* Bytes [off, off + len) of the configuration space were written and took effect; look with vfu_cfg_read(). */
+	/*
+	 * Bytes [off, off + len) of the configuration space were written and took effect; look with
+	 * vfu_cfg_read().
+	 */
 	void (*config_written)(void *ctx, uint32_t off, uint32_t len);
 
 	void (*log)(void *ctx, enum vfu_log_level level, const char *text);
 
-	/* Monotonic nanoseconds for the deadlines; NULL: CLOCK_MONOTONIC. A wait that blocks uses real time. */
+	/*
+	 * Monotonic nanoseconds for the deadlines; NULL: CLOCK_MONOTONIC. A wait that blocks uses real
+	 * time.
+	 */
 	uint64_t (*now)(void *ctx);
 };
 
 struct vfu_device;
 
 /*
- * Makes the function, not yet connected. The configuration space: header with the ids and BARs, then the capabilities
- * power management (D0, D3hot, no soft reset), PCI Express endpoint (function-level reset in Device Control), MSI and MSI-X
- * where asked. Ranges that the client can write are those that PCI lets software write.
- * -EINVAL: a description that breaks a rule above; the log says which. -ENOMEM.
+ * Makes the function, not yet connected. The configuration space: header with the ids and BARs, then the
+ * capabilities power management (D0, D3hot, no soft reset), PCI Express endpoint (function-level reset in
+ * Device Control), MSI and MSI-X where asked. Ranges that the client can write are those that PCI lets
+ * software write. -EINVAL: a description that breaks a rule above; the log says which. -ENOMEM.
  */
 int vfu_open(const struct vfu_config *config, struct vfu_device **out);
 
@@ -159,44 +168,49 @@ int vfu_open(const struct vfu_config *config, struct vfu_device **out);
 void vfu_close(struct vfu_device *dev);
 
 /*
- * Serves the peer of a connected AF_UNIX stream socket. The descriptor belongs to the object from here on, also on failure.
- * -EBUSY: a client is being served. -ENOTSOCK, -EPROTOTYPE: not such a socket.
+ * Serves the peer of a connected AF_UNIX stream socket. The descriptor belongs to the object from here on,
+ * also on failure. -EBUSY: a client is being served. -ENOTSOCK, -EPROTOTYPE: not such a socket.
  */
 int vfu_attach_fd(struct vfu_device *dev, int fd);
 
 /*
- * Listens on `path`, mode 0600. The folder must be owned by this user (or root) and not writable by others. Clients are served
- * one after the other; one that comes while another is served is disconnected at once. Only this user and root may connect.
- * -EADDRINUSE: something is there; the log says whether a live server answers or the file is stale (it is never removed
- * for you). -EPERM: the folder is not private. -ENAMETOOLONG. -EBUSY: listening already.
+ * Listens on `path`, mode 0600. The folder must be owned by this user (or root) and not writable by others.
+ * Clients are served one after the other; one that comes while another is served is disconnected at once.
+ * Only this user and root may connect. -EADDRINUSE: something is there; the log says whether a live server
+ * answers or the file is stale (it is never removed for you). -EPERM: the folder is not private.
+ * -ENAMETOOLONG. -EBUSY: listening already.
  */
 int vfu_listen(struct vfu_device *dev, const char *path);
 
 /*
- * What to wait for: fills up to max entries (VFU_MAX_FDS always suffice) and returns their number. Valid until the next
- * call of any function of the object. vfu_timeout(): milliseconds until the next deadline, rounded up; 0: work is waiting;
- * -1: none.
+ * What to wait for: fills up to max entries (VFU_MAX_FDS always suffice) and returns their number. Valid
+ * until the next call of any function of the object. vfu_timeout(): milliseconds until the next deadline,
+ * rounded up; 0: work is waiting; -1: none.
  */
 size_t vfu_fds(struct vfu_device *dev, struct pollfd *fds, size_t max);
 int vfu_timeout(struct vfu_device *dev);
 
 /*
- * Does what can be done without waiting: accepts, reads, answers every complete request (at most 64 a call, so that one
- * client cannot starve the device), sends what is left, enforces deadlines. Returns 1 if anything was done, else 0. Cheap when
- * nothing is: one system call while connected. Must not be called from a callback (-EBUSY).
+ * Does what can be done without waiting: accepts, reads, answers every complete request (at most 64 a call,
+ * so that one client cannot starve the device), sends what is left, enforces deadlines. Returns 1 if
+ * anything was done, else 0. Cheap when nothing is: one system call while connected. Must not be called
+ * from a callback (-EBUSY).
  */
 int vfu_poll(struct vfu_device *dev);
 
-/* A client is attached (perhaps before its handshake). False after vfu_attach_fd()'s peer went: time to exit. */
+/*
+ * A client is attached (perhaps before its handshake). False after vfu_attach_fd()'s peer went: time to
+ * exit.
+ */
 bool vfu_connected(const struct vfu_device *dev);
 
 /* The client goes, with `why` in the log. Nothing happens if there is none. Allowed in callbacks. */
 void vfu_disconnect(struct vfu_device *dev, const char *why);
 
 /*
- * The configuration space as the client sees it. Values are little-endian in it, host-endian here; off is a multiple of size,
- * which is 1, 2 or 4. vfu_cfg_set() writes whatever the masks say and has no side effect. Out of range reads as all ones
- * and writes nothing.
+ * The configuration space as the client sees it. Values are little-endian in it, host-endian here; off is a
+ * multiple of size, which is 1, 2 or 4. vfu_cfg_set() writes whatever the masks say and has no side effect.
+ * Out of range reads as all ones and writes nothing.
  */
 uint32_t vfu_cfg_read(const struct vfu_device *dev, uint32_t off, unsigned size);
 void vfu_cfg_set(struct vfu_device *dev, uint32_t off, unsigned size, uint32_t value);
@@ -205,38 +219,44 @@ void vfu_cfg_set(struct vfu_device *dev, uint32_t off, unsigned size, uint32_t v
 uint32_t vfu_cfg_cap(const struct vfu_device *dev, uint8_t id);
 
 /*
- * Adds a capability: len bytes (2..128) of which the first two are id and next; next is filled in here. Bits of `writable`
- * (len bytes, NULL: none) are the client's to write. Only before the first client. Returns its offset, or -ENOSPC, -EBUSY.
+ * Adds a capability: len bytes (2..128) of which the first two are id and next; next is filled in here.
+ * Bits of `writable` (len bytes, NULL: none) are the client's to write. Only before the first client.
+ * Returns its offset, or -ENOSPC, -EBUSY.
  */
 int vfu_cfg_add_cap(struct vfu_device *dev, const uint8_t *bytes, const uint8_t *writable, size_t len);
 
-/* COMMAND.Bus Master is set. While it is not, no DMA goes out: vfu_dma_... answer -EPERM, vfu_dma_ptr NULL. */
+/*
+ * COMMAND.Bus Master is set. While it is not, no DMA goes out: vfu_dma_... answer -EPERM, vfu_dma_ptr NULL.
+ */
 bool vfu_bus_master(const struct vfu_device *dev);
 
 /*
- * DMA. The pointer is valid until dma_unmapped() of its mapping or the disconnect, whichever is first; NULL unless one mapping
- * with a descriptor covers [iova, iova + len) with all of `prot`. len > 0.
+ * DMA. The pointer is valid until dma_unmapped() of its mapping or the disconnect, whichever is first; NULL
+ * unless one mapping with a descriptor covers [iova, iova + len) with all of `prot`. len > 0.
  */
 void *vfu_dma_ptr(struct vfu_device *dev, uint64_t iova, uint64_t len, unsigned prot);
 
 /*
- * Copies between buf and the client's memory, across neighbouring mappings, by pointer or by message, whichever each mapping
- * needs. Order: a write is visible to the client before anything the device does after the return. Naturally aligned 4- and
- * 8-byte transfers over mapped memory are one access; writes have release, reads acquire order.
- * While a message waits for its answer, requests of the client are kept and answered by the next vfu_poll(). Do not call these
- * from a BAR callback: QEMU answers DMA messages only after its own request was answered, so the call would time out.
- * -EFAULT: part of the range is not mapped, or not with that right (nothing was transferred where this is known beforehand).
- * -EPERM: bus mastering is off. -ENOTCONN: no client, or it went meanwhile. -ETIMEDOUT. A client's own errno passes through.
+ * Copies between buf and the client's memory, across neighbouring mappings, by pointer or by message,
+ * whichever each mapping needs. Order: a write is visible to the client before anything the device does
+ * after the return. Naturally aligned 4- and 8-byte transfers over mapped memory are one access; writes
+ * have release, reads acquire order. While a message waits for its answer, requests of the client are kept
+ * and answered by the next vfu_poll(). Do not call these from a BAR callback: QEMU answers DMA messages
+ * only after its own request was answered, so the call would time out. -EFAULT: part of the range is not
+ * mapped, or not with that right (nothing was transferred where this is known beforehand). -EPERM: bus
+ * mastering is off. -ENOTCONN: no client, or it went meanwhile. -ETIMEDOUT. A client's own errno passes
+ * through.
  */
 int vfu_dma_read(struct vfu_device *dev, uint64_t iova, void *buf, uint64_t len);
 int vfu_dma_write(struct vfu_device *dev, uint64_t iova, const void *buf, uint64_t len);
 
 /*
- * Raises an interrupt. With MSI-X in use (the client assigned eventfds and Enable is set) vector `vector`; else with MSI in use
- * that message; else the INTx line is asserted and stays so until vfu_irq_clear().
- * Masked (Function Mask, the vector's mask bit, SET_IRQS mask): pending, delivered at unmask. Assigning an eventfd unmasks the vector,
- * as the kernel does on a real function, because vfio-user clients own eventfds, not the table.
- * 1: an eventfd was signalled. 0: pending, or nobody listens. -EINVAL: no such vector.
+ * Raises an interrupt. With MSI-X in use (the client assigned eventfds and Enable is set) vector `vector`;
+ * else with MSI in use that message; else the INTx line is asserted and stays so until vfu_irq_clear().
+ * Masked (Function Mask, the vector's mask bit, SET_IRQS mask): pending, delivered at unmask. Assigning an
+ * eventfd unmasks the vector, as the kernel does on a real function, because vfio-user clients own
+ * eventfds, not the table. 1: an eventfd was signalled. 0: pending, or nobody listens. -EINVAL: no such
+ * vector.
  */
 int vfu_irq(struct vfu_device *dev, unsigned vector);
 void vfu_irq_clear(struct vfu_device *dev);
