@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "allocs.h"
+#include "range.h"
+
+#define LAST UINT64_MAX
+
+static void ranges_that_touch_become_one(void **state)
+{
+	struct rig_ranges set = {0};
+
+	(void)state;
+	assert_int_equal(rig_ranges_add(&set, 0, 9), 0);
+	assert_int_equal(rig_ranges_add(&set, 20, 29), 0);
+	assert_int_equal(set.count, 2);
+	assert_int_equal(rig_ranges_add(&set, 11, 18), 0); /* one short of both */
+	assert_int_equal(set.count, 3);
+	assert_int_equal(rig_ranges_add(&set, 10, 10), 0);
+	assert_int_equal(set.count, 2);
+	assert_int_equal(rig_ranges_add(&set, 19, 19), 0);
+	assert_int_equal(set.count, 1);
+	assert_true(rig_ranges_contains(&set, 0, 29));
+	assert_false(rig_ranges_contains(&set, 0, 30));
+	rig_ranges_fini(&set);
+	rig_ranges_fini(NULL);
+}
+
+static void the_whole_space_is_a_range(void **state)
+{
+	struct rig_ranges set = {0};
+
+	(void)state;
+	assert_int_equal(rig_ranges_add(&set, 0, LAST), 0);
+	assert_int_equal(rig_ranges_bytes(&set), UINT64_MAX);
+	assert_int_equal(rig_ranges_sub(&set, 0, 0), 0);
+	assert_int_equal(rig_ranges_sub(&set, LAST, LAST), 0);
+	assert_true(rig_ranges_contains(&set, 1, LAST - 1));
+	assert_int_equal(rig_ranges_bytes(&set), LAST - 1);
+	assert_false(rig_ranges_overlaps(&set, 0, 0));
+	assert_false(rig_ranges_overlaps(&set, LAST, LAST));
+	assert_int_equal(rig_ranges_add(&set, LAST, LAST), 0);
+	assert_int_equal(rig_ranges_add(&set, 0, 0), 0);
+	assert_int_equal(set.count, 1);
+	rig_ranges_fini(&set);
+}
+
+static void a_backward_range_is_refused(void **state)
+{
+	struct rig_ranges set = {0};
+	struct rig_range range;
+
+	(void)state;
+	assert_int_equal(rig_ranges_add(&set, 2, 1), -EINVAL);
+	assert_int_equal(rig_ranges_sub(&set, 2, 1), -EINVAL);
+	assert_int_equal(rig_ranges_clip(&set, 2, 1), -EINVAL);
+	assert_false(rig_ranges_contains(&set, 2, 1));
+	assert_int_equal(rig_range_of(5, 0, &range), -EINVAL);
+	assert_int_equal(rig_range_of(LAST, 2, &range), -EINVAL);
+	assert_int_equal(rig_range_of(LAST, 1, &range), 0);
+	assert_int_equal(range.last, LAST);
+}
+
+static void a_fit_is_the_lowest_one_that_meets_alignment_bound_and_mask(void **state)
+{
+	struct rig_ranges set = {0};
+	uint64_t at = 0;
+
+	(void)state;
+	rig_ranges_add(&set, 0x1001, 0x3fff);
+	rig_ranges_add(&set, 0x10000, 0x1ffff);
+#define FIT(...) rig_ranges_fit(&set, &(struct rig_ranges_want){__VA_ARGS__}, &at)
+	assert_int_equal(FIT(.bytes = 0x2000, .align = 0x1000), 0);
+	assert_int_equal(at, 0x2000);
+	assert_int_equal(FIT(.bytes = 0x2001, .align = 0x1000), 0);
+	assert_int_equal(at, 0x10000);
+	assert_int_equal(FIT(.bytes = 1), 0);
+	assert_int_equal(at, 0x1001);
+	assert_int_equal(FIT(.bytes = 0x1000, .align = 0x1000, .lower = 0x3000), 0);
+	assert_int_equal(at, 0x3000);
+	assert_int_equal(FIT(.bytes = 0x1000, .align = 0x1000, .lower = 0x3001), 0);
+	assert_int_equal(at, 0x10000);
+	assert_int_equal(FIT(.bytes = 0x1000, .lower = 0x4000, .mask = 0x10fff), 0);
+	assert_int_equal(FIT(.bytes = 0x1000, .lower = 0x4000, .mask = 0x10ffe), -ENOSPC);
+	assert_int_equal(FIT(.bytes = 0x10000), 0);
+	assert_int_equal(FIT(.bytes = 0x10001), -ENOSPC);
+	assert_int_equal(FIT(.bytes = 0), -EINVAL);
+	assert_int_equal(FIT(.bytes = 1, .align = 3), -EINVAL);
+	rig_ranges_fini(&set);
+	rig_ranges_add(&set, LAST - 0xfff, LAST);
+	assert_int_equal(FIT(.bytes = 0x1000, .align = 0x1000), 0);
+	assert_int_equal(at, LAST - 0xfff);
+	assert_int_equal(FIT(.bytes = 0x1000, .align = 0x2000), -ENOSPC);
+	assert_int_equal(FIT(.bytes = 0x1001), -ENOSPC);
+	rig_ranges_fini(&set);
+}
+
+/* A universe of single addresses around one end of the space. */
+enum { UNIVERSE = 96 };
+
+static uint64_t address(bool top, unsigned i)
+{
+	return top ? LAST - (UNIVERSE - 1) + i : i;
+}
+
+static void assert_same(const struct rig_ranges *set, const bool *model, bool top)
+{
+	for (unsigned i = 0; i < UNIVERSE; i++) {
+		uint64_t at = address(top, i);
+
+		assert_int_equal(rig_ranges_contains(set, at, at), model[i]);
+	}
+	for (size_t i = 1; i < set->count; i++)
+		assert_true(set->at[i].first - 1 > set->at[i - 1].last);
+}
+
+static void change(struct rig_ranges *set, bool *model, bool top)
+{
+	unsigned a = (unsigned)rand() % UNIVERSE, b = (unsigned)rand() % UNIVERSE;
+	unsigned low = a < b ? a : b, high = a < b ? b : a;
+	unsigned what = (unsigned)rand() % 16;
+
+	for (unsigned i = 0; i < UNIVERSE; i++) {
+		bool in = i >= low && i <= high;
+
+		model[i] = what == 0 ? model[i] && in : what % 2 ? model[i] || in : model[i] && !in;
+	}
+	if (what == 0)
+		assert_int_equal(rig_ranges_clip(set, address(top, low), address(top, high)), 0);
+	else if (what % 2)
+		assert_int_equal(rig_ranges_add(set, address(top, low), address(top, high)), 0);
+	else
+		assert_int_equal(rig_ranges_sub(set, address(top, low), address(top, high)), 0);
+}
+
+static void random_changes_agree_with_a_set_of_addresses_at_both_ends(void **state)
+{
+	(void)state;
+	srand(1);
+	for (int top = 0; top < 2; top++) {
+		struct rig_ranges set = {0}, other = {0};
+		bool model[UNIVERSE] = {false}, second[UNIVERSE] = {false};
+
+		for (unsigned n = 0; n < 3000; n++) {
+			change(&set, model, top);
+			change(&other, second, top);
+			assert_same(&set, model, top);
+			if (n % 10)
+				continue;
+			assert_int_equal(rig_ranges_intersect(&set, &other), 0);
+			for (unsigned i = 0; i < UNIVERSE; i++)
+				model[i] = model[i] && second[i];
+			assert_same(&set, model, top);
+			assert_int_equal(rig_ranges_copy(&set, &other), 0);
+			memcpy(model, second, sizeof(model));
+		}
+		rig_ranges_fini(&set);
+		rig_ranges_fini(&other);
+	}
+}
+
+static int build(struct rig_ranges *set)
+{
+	int rc = 0;
+
+	for (uint64_t i = 0; i < 40 && !rc; i++)
+		rc = rig_ranges_add(set, i * 10, i * 10 + 5);
+	return rc;
+}
+
+static void a_change_without_memory_leaves_the_set(void **state)
+{
+	(void)state;
+	for (uint64_t k = 1;; k++) {
+		struct rig_ranges set = {0};
+		size_t count;
+		int rc;
+
+		test_allocs_fail_at(k);
+		rc = build(&set);
+		if (!test_allocs_failed())
+			break;
+		assert_int_equal(rc, -ENOMEM);
+		count = set.count;
+		for (size_t i = 0; i < count; i++)
+			assert_true(rig_ranges_contains(&set, i * 10, i * 10 + 5));
+		rig_ranges_fini(&set);
+	}
+	test_allocs_fail_at(0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(ranges_that_touch_become_one),
+	        cmocka_unit_test(the_whole_space_is_a_range),
+	        cmocka_unit_test(a_backward_range_is_refused),
+	        cmocka_unit_test(a_fit_is_the_lowest_one_that_meets_alignment_bound_and_mask),
+	        cmocka_unit_test(random_changes_agree_with_a_set_of_addresses_at_both_ends),
+	        cmocka_unit_test(a_change_without_memory_leaves_the_set),
+	};
+
+	return cmocka_run_group_tests_name("base range", tests, NULL, NULL);
+}
