@@ -141,7 +141,7 @@ int rig_pci_check(struct rig_pci *f);
  * read from it. Does not block. */
 int rig_pci_gone_fd(const struct rig_pci *f);
 
-/* Counts since the function was taken. Does not block. */
+/* Counts since the function was taken. Waits for a mapping in progress. */
 struct rig_pci_stats {
 	uint64_t messages;     /* sent to the far side, replies to it not counted (kernel transports: system
 	                          calls) */
@@ -152,7 +152,7 @@ struct rig_pci_stats {
 	uint64_t pinned_bytes; /* bytes of callers' own memory among them */
 	uint64_t arena_bytes;  /* bytes of DMA arenas */
 };
-void rig_pci_stats(const struct rig_pci *f, struct rig_pci_stats *out);
+void rig_pci_stats(struct rig_pci *f, struct rig_pci_stats *out);
 
 /* stats.messages alone, for tests that assert that a path sends none. Does not block. */
 uint64_t rig_pci_messages(const struct rig_pci *f);

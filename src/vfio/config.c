@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+
+#include "bits.h"
+#include "error.h"
+#include "le.h"
+#include "pci_private.h"
+
+static int check(const struct rig_pci *f, unsigned off, unsigned width)
+{
+	uint64_t end = rig_min_u64(f->region[RIG_VFIO_CONFIG].info.bytes, RIG_PCI_CONFIG_BYTES);
+
+	if (width > 4 || !rig_is_pow2(width) || !rig_is_aligned(off, width) ||
+	        !rig_span_fits(off, width, end))
+		return rig_vfio_fail(EINVAL, NULL, "configuration space: %u bytes at %#x of %#x", width, off,
+		        (unsigned)end);
+	return 0;
+}
+
+int rig_pci_config_read(struct rig_pci *f, unsigned off, unsigned width, uint32_t *value)
+{
+	unsigned char bytes[4] = {0};
+	int err = check(f, off, width);
+
+	*value = UINT32_MAX;
+	if (err)
+		return err;
+	if (rig_gone_is(&f->gone))
+		return rig_gone_fail(&f->gone);
+	err = rig_gone_settle(&f->gone, f->ops->read(f->transport, RIG_VFIO_CONFIG, off, bytes, width));
+	if (!err)
+		*value = rig_get_le32(bytes);
+	return err;
+}
+
+int rig_pci_config_write(struct rig_pci *f, unsigned off, unsigned width, uint32_t value)
+{
+	unsigned char bytes[4];
+	int err = check(f, off, width);
+
+	if (err)
+		return err;
+	if (rig_gone_is(&f->gone))
+		return rig_gone_fail(&f->gone);
+	rig_put_le32(bytes, value);
+	return rig_gone_settle(&f->gone, f->ops->write(f->transport, RIG_VFIO_CONFIG, off, bytes, width));
+}
+
+/* At most as many capabilities as fit in their 192 bytes, so that a list that loops ends. */
+enum { CAPABILITIES_MOST = (RIG_PCI_COMMON_CONFIG_BYTES - RIG_PCI_FIRST_CAPABILITY) / 4 };
+
+int rig_pci_capability(struct rig_pci *f, uint8_t id, unsigned *off)
+{
+	uint32_t v, at = RIG_PCI_CAPABILITIES;
+	int err = rig_pci_config_read(f, RIG_PCI_STATUS, 2, &v);
+
+	if (!err && !(v & RIG_PCI_STATUS_CAPS))
+		return rig_vfio_fail(ENOENT, NULL, "the function has no capabilities");
+	if (!err)
+		err = rig_pci_config_read(f, at, 1, &v);
+	for (unsigned n = 0; !err && n < CAPABILITIES_MOST; n++) {
+		at = v & 0xfcu; /* the two low bits are reserved (section 6.7) */
+		if (at < RIG_PCI_FIRST_CAPABILITY)
+			break;
+		err = rig_pci_config_read(f, at, 2, &v);
+		if (!err && (v & 0xffu) == id) {
+			*off = at;
+			return 0;
+		}
+		v >>= 8;
+	}
+	return err ? err : rig_vfio_fail(ENOENT, NULL, "the function has no capability %#x", id);
+}
+
+int rig_config_command(struct rig_pci *f, uint32_t set, uint32_t clear, uint32_t *was)
+{
+	uint32_t now = 0;
+	int err;
+
+	pthread_mutex_lock(&f->config_lock);
+	err = rig_pci_config_read(f, RIG_PCI_COMMAND, 2, &now);
+	if (!err && ((now | set) & ~clear) != now)
+		err = rig_pci_config_write(f, RIG_PCI_COMMAND, 2, (now | set) & ~clear);
+	pthread_mutex_unlock(&f->config_lock);
+	if (was)
+		*was = now;
+	return err;
+}
+
+int rig_pci_bus_master(struct rig_pci *f, bool on)
+{
+	return rig_config_command(f, on ? RIG_PCI_COMMAND_MASTER : 0, on ? 0 : RIG_PCI_COMMAND_MASTER, NULL);
+}
+
+int rig_pci_memory_decode(struct rig_pci *f, bool on)
+{
+	return rig_config_command(f, on ? RIG_PCI_COMMAND_MEMORY : 0, on ? 0 : RIG_PCI_COMMAND_MEMORY, NULL);
+}
+
+/* What a BAR register says of its kind (section 6.2.5.1); its size is the region's. */
+static int identify_bar(struct rig_pci *f, unsigned i, bool *wide)
+{
+	const struct rig_region *r = &f->region[RIG_VFIO_BAR0 + i];
+	struct rig_pci_bar *bar = &f->info.bar[i];
+	uint32_t v;
+	int err = rig_pci_config_read(f, RIG_PCI_BAR0 + i * 4, 4, &v);
+
+	bar->bytes = r->info.bytes;
+	bar->readable = r->info.readable;
+	bar->writable = r->info.writable;
+	bar->mappable = r->mapped > 0;
+	bar->wide = !err && !(v & RIG_PCI_BAR_IO) && (v & RIG_PCI_BAR_TYPE) == RIG_PCI_BAR_WIDE;
+	bar->prefetchable = !err && !(v & RIG_PCI_BAR_IO) && (v & RIG_PCI_BAR_PREFETCHABLE);
+	*wide = bar->wide;
+	return err;
+}
+
+static int identify_bars(struct rig_pci *f)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < RIG_PCI_BARS && !err; i++) {
+		bool wide;
+
+		err = identify_bar(f, i, &wide);
+		i += wide; /* the next register is its upper half */
+	}
+	return err;
+}
+
+int rig_config_identify(struct rig_pci *f)
+{
+	struct rig_pci_info *info = &f->info;
+	uint32_t id, class, sub;
+	int err = rig_pci_config_read(f, RIG_PCI_VENDOR_ID, 4, &id);
+
+	if (err)
+		return err;
+	if ((id & 0xffffu) == RIG_PCI_NO_VENDOR)
+		return rig_vfio_fail(
+		        ENODEV, "is it powered, and its link up?", "configuration space reads all ones");
+	err = rig_pci_config_read(f, RIG_PCI_REVISION, 4, &class);
+	if (!err)
+		err = rig_pci_config_read(f, RIG_PCI_SUBSYSTEM_VENDOR, 4, &sub);
+	if (err)
+		return err;
+	info->vendor = (uint16_t)id;
+	info->device = (uint16_t)(id >> 16);
+	info->revision = (uint8_t) class;
+	info->class_code = class >> 8;
+	info->subsystem_vendor = (uint16_t)sub;
+	info->subsystem = (uint16_t)(sub >> 16);
+	return identify_bars(f);
+}
+
+int rig_pci_check(struct rig_pci *f)
+{
+	char why[RIG_GONE_BYTES];
+	uint32_t id;
+	int err = rig_pci_config_read(f, RIG_PCI_VENDOR_ID, 2, &id);
+
+	if (!err && id == f->info.vendor)
+		return 0;
+	if (err)
+		rig_pci_lose(f, "its configuration space does not answer");
+	if (!err) {
+		(void)snprintf(
+		        why, sizeof(why), "its vendor id reads %#06x, it was %#06x", id, f->info.vendor);
+		rig_pci_lose(f, why);
+	}
+	return rig_gone_fail(&f->gone);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RIG_VFIO_ERROR_H
+#define RIG_VFIO_ERROR_H
+
+/* The text behind rig_pci_error (pci.h): one a thread. Private to src/vfio. */
+
+enum { RIG_VFIO_ERROR_BYTES = 512 };
+
+/* Keeps "what: ERRNO (text); remedy" as the calling thread's text and answers the negative errno, for
+ * `return rig_vfio_fail(...)`. err may have either sign; remedy may be NULL. */
+int rig_vfio_fail(int err, const char *remedy, const char *what, ...) __attribute__((format(printf, 3, 4)));
+
+#endif

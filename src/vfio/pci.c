@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+#include "pci.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "bits.h"
+#include "error.h"
+#include "pci_private.h"
+#include "vfio_user.h"
+#include "vfio_user_sock.h"
+
+/* -- The sink -- */
+
+void rig_pci_lose(struct rig_pci *f, const char *why)
+{
+	if (!rig_gone_say(&f->gone, why))
+		return;
+	rig_logf(&f->log, RIG_LOG_ERROR, "the function is gone: %s", why);
+	pthread_mutex_lock(&f->region_lock);
+	for (unsigned i = 0; i < RIG_VFIO_REGIONS; i++)
+		rig_region_blank(&f->region[i]);
+	pthread_mutex_unlock(&f->region_lock);
+}
+
+static void on_gone(void *arg, const char *why)
+{
+	rig_pci_lose(arg, why);
+}
+
+static int on_dma_read(void *arg, uint64_t iova, void *buf, uint64_t len)
+{
+	struct rig_pci *f = arg;
+
+	return rig_maps_read(&f->maps, iova, buf, len);
+}
+
+static int on_dma_write(void *arg, uint64_t iova, const void *buf, uint64_t len)
+{
+	struct rig_pci *f = arg;
+
+	return rig_maps_write(&f->maps, iova, buf, len);
+}
+
+/* -- Opening -- */
+
+static unsigned or_default(unsigned v, unsigned otherwise)
+{
+	return v ? v : otherwise;
+}
+
+/* Owns whatever the options hand over, also on failure. */
+static int find_transport(struct rig_pci *f, const struct rig_pci_options *o)
+{
+	unsigned ms = or_default(o->deadline_ms, RIG_PCI_DEADLINE_MS);
+	int err, fd = o->fd;
+
+	switch (o->kind) {
+	case RIG_PCI_VFIO_USER_PATH:
+		err = rig_vuser_connect(o->path, &fd);
+		if (err)
+			return err;
+		/* fall through */
+	case RIG_PCI_VFIO_USER_FD:
+		f->ops = &rig_vuser_ops;
+		return rig_vuser_new(fd, ms, &f->transport);
+	case RIG_PCI_ADDRESS:
+		return rig_vfio_fail(ENOTSUP, "use sim, or vfio-user:PATH with a device process",
+		        "%s: functions of this machine are driven through kernel VFIO, which this build does "
+		        "not do yet",
+		        o->path ? o->path : "a PCI address");
+	case RIG_PCI_OPS:
+		f->ops = o->ops;
+		f->transport = o->transport;
+		return 0;
+	}
+	return rig_vfio_fail(EINVAL, NULL, "kind of transport %d", (int)o->kind);
+}
+
+/* The IOVAs that the transport takes; the list of mappings stands before the transport can ask for memory. */
+static int init_maps(struct rig_pci *f, const struct rig_pci_options *o)
+{
+	struct rig_ranges none = {0};
+
+	return rig_maps_init(&f->maps, &none, (uint64_t)sysconf(_SC_PAGESIZE), 0,
+	        o->iova_base ? o->iova_base : RIG_PCI_IOVA_BASE);
+}
+
+static int ask_device(struct rig_pci *f)
+{
+	struct rig_vfio_device d = {0};
+	int err = f->ops->device(f->transport, &d);
+
+	f->info.resets = d.resets;
+	f->info.dma_page = rig_max_u64(d.dma_page, (uint64_t)sysconf(_SC_PAGESIZE));
+	f->info.dma_maps = d.dma_maps;
+	f->info.bdf = d.bdf;
+	f->maps.page = f->info.dma_page;
+	f->maps.limit = d.dma_maps;
+	return err;
+}
+
+static int ask_iova(struct rig_pci *f)
+{
+	int err = f->ops->iova(f->transport, &f->maps.free);
+
+	return err ? err : rig_ranges_sub(&f->maps.free, 0, f->info.dma_page - 1);
+}
+
+static int ask_regions(struct rig_pci *f)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < RIG_VFIO_REGIONS && !err; i++) {
+		f->region[i].info.fd = -1;
+		if (i != RIG_VFIO_ROM)
+			err = f->ops->region(f->transport, i, &f->region[i].info);
+	}
+	if (!err && f->region[RIG_VFIO_CONFIG].info.bytes < RIG_PCI_COMMON_CONFIG_BYTES)
+		err = rig_vfio_fail(EPROTO, NULL, "a configuration space of %llu bytes",
+		        (unsigned long long)f->region[RIG_VFIO_CONFIG].info.bytes);
+	return err;
+}
+
+static int ask_irqs(struct rig_pci *f)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < RIG_IRQ_KINDS && !err; i++)
+		err = f->ops->irqs(f->transport, i, &f->irq[i].count);
+	return err;
+}
+
+/* Only BARs: configuration space is reached by message, so that the far side sees each access. */
+static void map_bars(struct rig_pci *f)
+{
+	pthread_mutex_lock(&f->region_lock);
+	for (unsigned i = 0; i < RIG_VFIO_BARS && !rig_gone_is(&f->gone); i++)
+		rig_region_map(&f->region[RIG_VFIO_BAR0 + i], &f->log);
+	pthread_mutex_unlock(&f->region_lock);
+}
+
+static int ask(struct rig_pci *f)
+{
+	int err = f->ops->attach(f->transport, &f->sink);
+
+	if (!err)
+		err = ask_device(f);
+	if (!err)
+		err = ask_iova(f);
+	if (!err)
+		err = ask_regions(f);
+	if (!err)
+		err = ask_irqs(f);
+	if (err)
+		return rig_gone_settle(&f->gone, err);
+	map_bars(f);
+	return rig_config_identify(f);
+}
+
+/* What the sink needs, before a transport can use it. */
+static int init(struct rig_pci *f, const struct rig_pci_options *o)
+{
+	int err = rig_gone_init(&f->gone);
+
+	if (err)
+		return err;
+	err = init_maps(f, o);
+	if (err) {
+		rig_gone_fini(&f->gone);
+		return err;
+	}
+	f->sink = (struct rig_vfio_sink){.arg = f,
+	        .log = &f->log,
+	        .gone = on_gone,
+	        .dma_read = on_dma_read,
+	        .dma_write = on_dma_write};
+	f->reset_ms = or_default(o->reset_ms, RIG_PCI_RESET_MS);
+	f->arenas.step = o->arena_step ? o->arena_step : RIG_PCI_ARENA_STEP;
+	f->arenas.limit = o->arena_limit;
+	if (o->log)
+		f->log = *o->log;
+	pthread_mutex_init(&f->region_lock, NULL);
+	pthread_mutex_init(&f->config_lock, NULL);
+	pthread_mutex_init(&f->dma_lock, NULL);
+	pthread_mutex_init(&f->irq_lock, NULL);
+	return 0;
+}
+
+static void fini(struct rig_pci *f)
+{
+	pthread_mutex_destroy(&f->irq_lock);
+	pthread_mutex_destroy(&f->dma_lock);
+	pthread_mutex_destroy(&f->config_lock);
+	pthread_mutex_destroy(&f->region_lock);
+	rig_maps_fini(&f->maps);
+	rig_gone_fini(&f->gone);
+}
+
+/* No sink call comes after it, so what the sink uses may go. */
+static void close_transport(struct rig_pci *f)
+{
+	f->ops->close(f->transport);
+	for (unsigned i = 0; i < RIG_VFIO_REGIONS; i++)
+		rig_region_unmap(&f->region[i]);
+}
+
+/* What the options handed over is theirs no more, whatever happened. */
+static void drop(const struct rig_pci_options *o)
+{
+	if (o->kind == RIG_PCI_VFIO_USER_FD)
+		close(o->fd);
+	else if (o->kind == RIG_PCI_OPS)
+		o->ops->close(o->transport);
+}
+
+static int take(struct rig_pci *f, const struct rig_pci_options *o)
+{
+	int err = init(f, o);
+
+	if (err) {
+		drop(o);
+		return err;
+	}
+	err = find_transport(f, o);
+	if (err)
+		goto fini;
+	f->info.transport = f->ops->name;
+	err = ask(f);
+	if (err)
+		goto close_transport;
+	return 0;
+close_transport:
+	close_transport(f);
+fini:
+	fini(f);
+	return err;
+}
+
+static void describe(const struct rig_pci_options *o, char *what, size_t len)
+{
+	switch (o->kind) {
+	case RIG_PCI_VFIO_USER_FD:
+		snprintf(what, len, "the device process at descriptor %d", o->fd);
+		break;
+	case RIG_PCI_VFIO_USER_PATH:
+		snprintf(what, len, "vfio-user:%s", o->path);
+		break;
+	default:
+		snprintf(what, len, "%s", o->path ? o->path : "the function");
+		break;
+	}
+}
+
+int rig_pci_open(struct rig_pci **out, const struct rig_pci_options *options, char *why, size_t why_len)
+{
+	struct rig_pci *f = calloc(1, sizeof(*f));
+	char what[RIG_VFIO_ERROR_BYTES / 2];
+	int err;
+
+	*out = NULL;
+	if (f) {
+		err = take(f, options);
+	} else {
+		drop(options);
+		err = rig_vfio_fail(ENOMEM, NULL, "a function");
+	}
+	if (!err) {
+		*out = f;
+		return 0;
+	}
+	free(f);
+	describe(options, what, sizeof(what));
+	if (why && why_len > 0)
+		snprintf(why, why_len, "taking %s: %s", what, rig_pci_error());
+	return err;
+}
+
+void rig_pci_close(struct rig_pci *f)
+{
+	if (!f)
+		return;
+	rig_irq_fini(f);
+	if (!rig_gone_is(&f->gone))
+		(void)rig_pci_bus_master(f, false);
+	rig_dma_fini(f);
+	close_transport(f);
+	fini(f);
+	free(f);
+}
+
+/* -- Asking -- */
+
+const struct rig_pci_info *rig_pci_info(const struct rig_pci *f)
+{
+	return &f->info;
+}
+
+bool rig_pci_gone(const struct rig_pci *f, const char **why)
+{
+	bool gone = rig_gone_is(&f->gone);
+
+	if (why)
+		*why = gone ? f->gone.why : NULL;
+	return gone;
+}
+
+int rig_pci_gone_fd(const struct rig_pci *f)
+{
+	return f->gone.fd;
+}
+
+uint64_t rig_pci_messages(const struct rig_pci *f)
+{
+	return f->ops->messages(f->transport);
+}
+
+void rig_pci_stats(struct rig_pci *f, struct rig_pci_stats *out)
+{
+	*out = (struct rig_pci_stats){.messages = rig_pci_messages(f)};
+	pthread_mutex_lock(&f->dma_lock);
+	out->arena_bytes = f->arenas.bytes;
+	pthread_mutex_unlock(&f->dma_lock);
+	pthread_mutex_lock(&f->maps.lock);
+	out->served = f->maps.served;
+	out->refused = f->maps.refused;
+	out->maps = f->maps.count;
+	out->mapped_bytes = f->maps.mapped_bytes;
+	out->pinned_bytes = f->maps.pinned_bytes;
+	pthread_mutex_unlock(&f->maps.lock);
+}

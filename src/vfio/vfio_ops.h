@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RIG_VFIO_OPS_H
+#define RIG_VFIO_OPS_H
+
+/*
+ * The one table behind which the transports differ: vfio-user and the in-process fake now; type1, iommufd and
+ * no-IOMMU fit it (a region's descriptor is the device's, dma_map takes the host address, irq_set the eventfds).
+ * Private to src/vfio and to tests. rig_pci (pci.c) is the only caller.
+ *
+ * Every member is mandatory. attach comes first and close last, each once; in between any thread may call any
+ * member, except that calls of dma_map, dma_unmap and irq_set are never concurrent with each other.
+ * Members answer 0 or a negative errno, and leave their reason with rig_vfio_fail (error.h). A transport that finds
+ * the function gone tells the sink, answers -ENODEV to everything from then on, and blocks nobody any more.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rig_log;
+struct rig_ranges;
+
+/* Region indices, as <linux/vfio.h> and vfio-user number them. */
+enum {
+	RIG_VFIO_BAR0 = 0, /* to 5 */
+	RIG_VFIO_BARS = 6,
+	RIG_VFIO_ROM = 6,
+	RIG_VFIO_CONFIG = 7,
+	RIG_VFIO_REGIONS = 8, /* those that are used here */
+};
+
+/* The most mappable areas of one region that are used; a region with more is refused: nobody needs them, and every
+ * access through a window searches them. */
+enum { RIG_VFIO_AREAS = 64 };
+
+struct rig_vfio_area {
+	uint64_t offset; /* in the region */
+	uint64_t bytes;
+};
+
+struct rig_vfio_region {
+	uint64_t bytes; /* 0: no such region */
+	bool readable, writable;
+	int fd; /* to map areas from, owned by the transport until close; -1: nothing can be mapped */
+	uint64_t fd_offset; /* of the region's byte 0 */
+	unsigned areas;
+	struct rig_vfio_area area[RIG_VFIO_AREAS]; /* sorted, disjoint, inside the region */
+};
+
+struct rig_vfio_device {
+	bool resets;
+	uint64_t dma_page; /* granule of DMA mappings, a power of two */
+	uint64_t dma_maps; /* mappings at once */
+	const char *bdf;   /* lives as long as the transport; NULL: none */
+};
+
+struct rig_vfio_map {
+	uint64_t iova;
+	uint64_t bytes;
+	unsigned prot; /* RIG_DMA_* */
+	void *host;    /* never NULL */
+	int fd;        /* -1: memory without a descriptor */
+	uint64_t fd_offset;
+};
+
+enum rig_vfio_irq_action {
+	RIG_VFIO_IRQ_CONNECT, /* fds[i] to vector first + i; -1 disconnects one */
+	RIG_VFIO_IRQ_OFF,     /* the whole kind; first, count and fds are not looked at */
+	RIG_VFIO_IRQ_UNMASK,  /* no fds */
+};
+
+struct rig_vfio_irq {
+	unsigned kind; /* enum rig_irq_kind */
+	enum rig_vfio_irq_action action;
+	unsigned first, count;
+	const int *fds; /* the caller's, read during the call */
+};
+
+/* What a transport tells the function, from any thread. Valid from attach until close returns. */
+struct rig_vfio_sink {
+	void *arg;
+	const struct rig_log *log;
+	/* The function is gone; why is one line, copied. The first reason stays. */
+	void (*gone)(void *arg, const char *why);
+	/* The device reads or writes len bytes of mapped memory by message: all of it, or nothing and -EFAULT (not
+	 * mapped) or -EACCES (not allowed). Counts. */
+	int (*dma_read)(void *arg, uint64_t iova, void *buf, uint64_t len);
+	int (*dma_write)(void *arg, uint64_t iova, const void *buf, uint64_t len);
+};
+
+struct rig_vfio_ops {
+	const char *name; /* "vfio-user" */
+
+	/* Starts the transport. sink outlives it. */
+	int (*attach)(void *transport, const struct rig_vfio_sink *sink);
+
+	/* Ends it, whatever state it is in, and frees it: no sink call happens after. Never fails. */
+	void (*close)(void *transport);
+
+	/* Facts; asked once, while the function is opened. *out is zeroed before. */
+	int (*device)(void *transport, struct rig_vfio_device *out);
+	int (*region)(void *transport, unsigned index, struct rig_vfio_region *out);
+	int (*irqs)(void *transport, unsigned kind, unsigned *count);
+
+	/* Adds the IOVA ranges that may be mapped to the empty set. Asked again after each attach. */
+	int (*iova)(void *transport, struct rig_ranges *out);
+
+	/* Region accesses. 1, 2, 4 or 8 bytes at a multiple of that are one access of that width at the device. */
+	int (*read)(void *transport, unsigned region, uint64_t offset, void *buf, uint64_t len);
+	int (*write)(void *transport, unsigned region, uint64_t offset, const void *buf, uint64_t len);
+
+	/* -EEXIST: overlaps a mapping. -ENOSPC: out of mappings. unmap takes exactly what map was given. */
+	int (*dma_map)(void *transport, const struct rig_vfio_map *map);
+	int (*dma_unmap)(void *transport, uint64_t iova, uint64_t bytes);
+
+	int (*irq_set)(void *transport, const struct rig_vfio_irq *irq);
+
+	/* Resets the function; answers within reset_ms. */
+	int (*reset)(void *transport, unsigned reset_ms);
+
+	/* Messages or system calls so far. Does not block. */
+	uint64_t (*messages)(const void *transport);
+};
+
+#endif

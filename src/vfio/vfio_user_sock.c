@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "vfio_user_sock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "error.h"
+
+/* The kernel's limit on descriptors in one message (SCM_MAX_FD). */
+enum { FDS_OUT = 253 };
+
+void rig_vuser_fds_close(struct rig_vuser_fds *fds)
+{
+	for (unsigned i = 0; i < fds->count; i++)
+		close(fds->fd[i]);
+	fds->count = 0;
+}
+
+/* Root may drive anybody's device process, and anybody root's. */
+static int check_peer(int fd, const char *path)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+		return rig_vfio_fail(errno, NULL, "%s: asking who serves it", path);
+	if (peer.uid != geteuid() && peer.uid != 0 && geteuid() != 0)
+		return rig_vfio_fail(EACCES, "run it and this program as the same user",
+		        "%s is served by user %u", path, (unsigned)peer.uid);
+	return 0;
+}
+
+int rig_vuser_connect(const char *path, int *out)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd, err;
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return rig_vfio_fail(ENAMETOOLONG, "use a shorter path", "%s: more than %zu bytes", path,
+		        sizeof(addr.sun_path) - 1);
+	memcpy(addr.sun_path, path, strlen(path));
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return rig_vfio_fail(errno, NULL, "socket");
+	if (connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) < 0)
+		err = rig_vfio_fail(errno, "is the device process running, and this its socket?",
+		        "connecting to %s", path);
+	else
+		err = check_peer(fd, path);
+	if (err)
+		close(fd);
+	else
+		*out = fd;
+	return err;
+}
+
+static int wait_writable(int fd, const struct rig_deadline *end)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	uint64_t left = rig_deadline_left(end);
+	struct timespec ts = {(time_t)(left / RIG_NS_PER_S), (long)(left % RIG_NS_PER_S)};
+	int n = ppoll(&p, 1, left == RIG_CLOCK_NEVER ? NULL : &ts, NULL);
+
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	return n == 0 && rig_deadline_passed(end) ? -ETIMEDOUT : 0;
+}
+
+static void advance(struct msghdr *msg, size_t sent)
+{
+	while (sent > 0) {
+		size_t step = sent < msg->msg_iov->iov_len ? sent : msg->msg_iov->iov_len;
+
+		msg->msg_iov->iov_base = (char *)msg->msg_iov->iov_base + step;
+		msg->msg_iov->iov_len -= step;
+		sent -= step;
+		if (msg->msg_iov->iov_len == 0) {
+			msg->msg_iov++;
+			msg->msg_iovlen--;
+		}
+	}
+	/* The kernel has taken the descriptors with the first byte. */
+	msg->msg_control = NULL;
+	msg->msg_controllen = 0;
+}
+
+static int send_all(int fd, struct msghdr *msg, size_t left, const struct rig_deadline *end)
+{
+	while (left > 0) {
+		ssize_t n = sendmsg(fd, msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+		int err = 0;
+
+		if (n > 0) {
+			left -= (size_t)n;
+			advance(msg, (size_t)n);
+		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+			err = wait_writable(fd, end);
+		} else if (errno != EINTR) {
+			err = -errno;
+		}
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int rig_vuser_send(
+        int fd, struct iovec *iov, int n, const int *fds, unsigned nfds, const struct rig_deadline *end)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(FDS_OUT * sizeof(int))];
+	} control;
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = (size_t)n};
+	size_t left = 0;
+
+	if (nfds > FDS_OUT)
+		return -EINVAL;
+	for (int i = 0; i < n; i++)
+		left += iov[i].iov_len;
+	if (nfds > 0) {
+		struct cmsghdr *c;
+
+		memset(&control, 0, sizeof(control));
+		msg.msg_control = control.bytes;
+		msg.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(nfds * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, nfds * sizeof(int));
+	}
+	return send_all(fd, &msg, left, end);
+}
+
+/* Every descriptor the kernel has made is kept or closed; false if one had to be closed. */
+static bool collect(struct msghdr *msg, struct rig_vuser_fds *fds)
+{
+	bool fit = true;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t count;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < count; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			if (fds->count < RIG_VUSER_FDS_IN) {
+				fds->fd[fds->count++] = fd;
+			} else {
+				close(fd);
+				fit = false;
+			}
+		}
+	}
+	return fit && !(msg->msg_flags & MSG_CTRUNC);
+}
+
+int rig_vuser_recv(int fd, void *buf, size_t len, struct rig_vuser_fds *fds)
+{
+	size_t got = 0;
+
+	while (got < len) {
+		union {
+			struct cmsghdr align;
+			char bytes[CMSG_SPACE(RIG_VUSER_FDS_IN * sizeof(int))];
+		} control;
+		struct iovec iov = {(char *)buf + got, len - got};
+		struct msghdr msg = {.msg_iov = &iov,
+		        .msg_iovlen = 1,
+		        .msg_control = control.bytes,
+		        .msg_controllen = sizeof(control.bytes)};
+		ssize_t n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == ECONNRESET ? -ENODEV : -errno;
+		if (n == 0)
+			return got == 0 ? -ENODEV : -EPROTO;
+		got += (size_t)n;
+		if (!collect(&msg, fds))
+			return -EPROTO;
+	}
+	return 0;
+}
