@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The port interface: what the driver asks of a board, and what it offers to one.
+ *
+ * A *board* is one constant table for a family of chips: which functions it drives, how they boot, what memory and
+ * queues they have, and how work becomes packets. The driver owns everything that is not about the chip: memory
+ * pools, address space, room, order between queues, the timeline word, the poller, loss and stop. A board knows no VFIO.
+ *
+ * A *port* is one board on one taken function, from boot to the end. The driver hands it to every function of the
+ * table; `state` is the board's own.
+ *
+ * Threads: boot stages, describe, halt and the cold functions run one at a time. completed, failed, arm may run
+ * beside everything. check, step, part, and ring run one at a time for each port (the contract's hot calls), allocate
+ * nothing, block on nothing and make no system call where windows are mapped.
+ *
+ * Errors: 0 or a negative errno with the text in rig_error(), which names the register or bound.
+ */
+#ifndef RIG_BOARD_H
+#define RIG_BOARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rig_edge.h"
+#include "rig_win.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RIG_BOARD_VERSION 1u
+
+/* Limits of the driver's own arrays. */
+#define RIG_BOARD_QUEUES 8u
+#define RIG_BOARD_POOLS  4u
+
+struct rig_mmu_format; /* a page-table format: src/mmu */
+struct rig_pci;        /* the taken function: src/vfio */
+struct rig_log;
+
+struct rig_port {
+	struct rig_pci *function;
+	const struct rig_log *log;
+	void *state;              /* the board's, state_bytes, zeroed before the first stage */
+	const char *firmware_dir; /* where images are looked for first, or NULL */
+	unsigned boot_ms;         /* the deadline of each boot stage that waits */
+	bool all_messages;        /* tests: no window is mapped */
+};
+
+struct rig_board_id {
+	uint16_t vendor, device;
+};
+
+/* One step of booting, in table order. Runs once; on failure the stages before are undone by halt. */
+struct rig_board_stage {
+	const char *name; /* for messages: "firmware" */
+	int (*run)(struct rig_port *port);
+};
+
+/* A range of board memory that the driver hands out. Pools neither overlap nor touch what the board keeps. */
+struct rig_board_pool {
+	uint64_t pa; /* board-physical address of its first byte */
+	uint64_t bytes;
+	bool visible; /* all of it lies in the memory BAR */
+	bool boot;    /* for tables and rings: never mapped for user code, never handed out to programs */
+};
+
+/* What a booted board has. Filled by describe; pointers live as long as the port. */
+struct rig_board_facts {
+	struct rig_queue queues[RIG_BOARD_QUEUES];
+	uint32_t nqueues;
+	bool has_copy_engine;
+	int32_t copy_engine;
+	struct rig_board_pool pools[RIG_BOARD_POOLS];
+	uint32_t npools;
+	unsigned memory_bar;       /* the BAR that shows board memory from physical address 0 */
+	uint64_t memory_bar_bytes; /* of it */
+	const struct rig_mmu_format *format;
+	uint64_t board_va;    /* device-virtual address of board-physical 0 in the linear map */
+	uint64_t system_va;   /* device-virtual address of bus address 0 */
+	unsigned system_bits; /* bus addresses below 2^this fit behind system_va */
+	uint64_t stack_va;    /* device-virtual address of the first stack slot */
+	uint64_t stack_bytes,
+	        stack_pitch;  /* of a slot; its stack is at the slot's end. pitch 0: the board has none */
+	uint32_t stack_slots; /* at most */
+	uint32_t unit_bytes;  /* of the rings: a power of two */
+	uint64_t ring_units, ring_units_max; /* at first and at most; powers of two */
+	uint64_t segment_bytes;              /* of the argument segment; a power of two */
+	uint64_t board_address;              /* what a step's address of board-physical 0 is */
+	uint64_t system_address;             /* what a step's address of bus address 0 is */
+	uint32_t vectors;                    /* interrupt vectors that the driver waits on, from 0 */
+	int64_t hang_ms;
+	bool may_block;       /* doorbells or progress cannot be mapped */
+	const char *firmware; /* "1.0.0 (BLAKE2b-256 ...)", for people; NULL: none */
+};
+
+/* What the driver asks to be placed on a queue beside parts. Each takes board->step_units units. */
+enum rig_step_kind {
+	RIG_STEP_WAIT,      /* until the 64-bit word at address >= value */
+	RIG_STEP_ORDER,     /* until the device has completed `value` */
+	RIG_STEP_SIGNAL,    /* raise semaphore `index` to value */
+	RIG_STEP_SEMAPHORE, /* until semaphore `index` >= value */
+	RIG_STEP_RELEASE,   /* `value` is complete; with address not 0 it is also stored there */
+	RIG_STEP_RING,      /* the queue goes on in the ring of value units at address */
+	RIG_STEP_NOP,
+};
+
+struct rig_step {
+	enum rig_step_kind kind;
+	uint32_t index;   /* semaphore: one a queue, its index */
+	uint64_t address; /* board_address or system_address plus an address */
+	uint64_t value;
+};
+
+/* What a part takes. */
+struct rig_need {
+	uint32_t units;
+	uint32_t segment_bytes; /* rounded by the driver to 16 */
+};
+
+/* Where a part goes. */
+struct rig_place {
+	void *units;              /* rig_need.units of the queue's ring, contiguous */
+	void *segment;            /* rig_need.segment_bytes, as the host writes them; 16-byte aligned */
+	uint64_t segment_address; /* and as the device's work addresses them */
+	uint64_t value;
+};
+
+/* What a rig_fill_part's function gets as its queue context. */
+struct rig_fill_context {
+	void *units; /* ring_units units, no-ops until written */
+	uint32_t ring_units;
+	void *segment;
+	uint64_t segment_address;
+	uint32_t segment_bytes;
+};
+
+/* Resolves a copy part's side, or a fixed region's handle, to the address the device's work uses: -EINVAL with
+   rig_error() when `bytes` from `offset` leave the region. */
+int rig_side_address(
+        const struct rig_copy_side *side, const struct rig_run *run, uint64_t bytes, uint64_t *address);
+
+/* A function of an image, as the board's loader found it. */
+struct rig_board_function {
+	uint64_t offset; /* of its first instruction from the image's start */
+	bool has_params, has_threads, has_shared;
+	uint32_t params, threads, shared;
+};
+
+/* What rig_entry.launch points to, for boards with launches. Lives as long as the image. */
+struct rig_launch {
+	uint64_t entry;  /* device-virtual */
+	uint64_t stacks; /* device-virtual address of the first stack slot */
+	struct rig_board_function function;
+};
+
+struct rig_board {
+	uint32_t version; /* RIG_BOARD_VERSION */
+	const char *arch;
+	const struct rig_board_id *ids;
+	uint32_t nids;
+	size_t state_bytes;
+	const struct rig_board_stage *stages;
+	uint32_t nstages;
+	uint32_t step_units; /* units of each step */
+
+	/* After the stages. */
+	int (*describe)(struct rig_port *port, struct rig_board_facts *facts);
+
+	/* Writes board memory, whether or not the memory BAR shows it. */
+	int (*poke)(struct rig_port *port, uint64_t pa, const void *bytes, uint64_t count);
+
+	/* Tables: where the root is; then, after each change of a valid entry, an invalidation that has taken effect
+	   when it returns (bytes 0: everything). */
+	int (*root)(struct rig_port *port, uint64_t pa);
+	int (*invalidate)(struct rig_port *port, uint64_t va, uint64_t bytes);
+
+	/* Values start after `value`. Called once, before any queue is enabled. */
+	int (*start_value)(struct rig_port *port, uint64_t value);
+	/* A queue reads `units` units at step address `ring`, from position 0. */
+	int (*enable)(struct rig_port *port, uint32_t queue, uint64_t ring, uint64_t units);
+
+	/* Hot. check answers RIG_FITS with *need, or RIG_NEVER with rig_error(); without a run (NULL) it
+	   judges no launch. part answers 0, or nonzero from a
+	   fill. */
+	int (*check)(struct rig_port *port, const struct rig_part *part, const struct rig_run *run,
+	        struct rig_need *need);
+	void (*step)(struct rig_port *port, void *units, const struct rig_step *step);
+	int (*part)(struct rig_port *port, const struct rig_part *part, const struct rig_run *run,
+	        const struct rig_need *need, const struct rig_place *place);
+	void (*ring)(struct rig_port *port, uint32_t queue, uint64_t position);
+
+	/* Progress. completed answers the last completed value; all ones when the function is gone. */
+	uint64_t (*completed)(struct rig_port *port);
+	bool (*failed)(struct rig_port *port);
+	/* The fault in one line, once failed answered true. */
+	void (*fault)(struct rig_port *port, char *text, size_t bytes);
+	/* Ask for an interrupt once a value above `seen` completes. */
+	void (*arm)(struct rig_port *port, uint64_t seen);
+
+	/* Code. image_bytes: how many bytes the binary takes on the device, or a negative errno. place: those bytes,
+	   for the device-virtual address `base`. find: a function, -ENOENT if absent. Pure functions of the binary. */
+	int (*image_bytes)(const void *binary, size_t bytes, uint64_t *need);
+	int (*image_place)(const void *binary, size_t bytes, uint64_t base, uint8_t *buffer);
+	int (*image_find)(
+	        const void *binary, size_t bytes, const char *name, struct rig_board_function *function);
+
+	/* Stops everything that runs, as far as registers can; never waits for work. */
+	void (*halt)(struct rig_port *port);
+};
+
+/* ---- Services ------------------------------------------------------------------------------------------------- */
+
+/* A window on a BAR of the port's function; as rig_pci_window. Valid as long as the port. */
+RIG_API int rig_port_window(struct rig_port *port, unsigned bar, uint64_t offset, uint64_t bytes,
+        unsigned flags, struct rig_win *win);
+
+/* (register & mask) == want, for rig_port_wait32. */
+struct rig_port_until {
+	uint64_t offset; /* of a 32-bit register */
+	uint32_t mask, want;
+	const char *what; /* its name, for messages */
+};
+
+/* Polls until `until` holds: 0. -ECANCELED once `unless` (may be NULL) holds instead, -ETIMEDOUT after the port's
+   boot_ms, -ENODEV once the function is gone; the text names the register, the mask and the last value. */
+RIG_API int rig_port_wait32(struct rig_port *port, const struct rig_win *win,
+        const struct rig_port_until *until, const struct rig_port_until *unless);
+
+/* Reads a whole firmware image `name` from RIG_FIRMWARE_DIR, port->firmware_dir, the build folder or the installed
+   folder, in that order; the caller frees *bytes. -ENOENT names every place that was tried. */
+RIG_API int rig_port_firmware(struct rig_port *port, const char *name, uint8_t **bytes, size_t *count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

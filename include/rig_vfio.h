@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Openers for PCI functions and for the bundled model of the reference board (librig_vfio).
+ *
+ * A device string names what to open:
+ *   sim[:OPTION,...]   a model of RVX-1 of this process's own, which ends with the device
+ *   vfio-user:PATH     a device process that listens on the UNIX socket PATH
+ *   0000:65:00.0       a PCI function through the kernel's VFIO: not yet, make answers -ENOTSUP
+ * Options, for every form after a ',' (for sim after the first ':'):
+ *   completion=poll|store  how the timeline word advances; poll is the default
+ *   hang=TIME              lost after so long without progress: 500ms, 2s; the board's default otherwise
+ *   firmware=DIR           where the firmware image is looked for first
+ * and of sim alone:
+ *   mem=SIZE               board memory: 64M to 8G; 256M is the default
+ *   aperture=SIZE          of it that the host maps: a power of two, at least 16M; all of it is the default
+ *   fault=NAME[=N][+...]   misbehaviour, as rvx1-model --fault: hang, late, halt, die, die-boot, refuse-boot
+ * SIZE takes K, M and G.
+ *
+ * Any number of sim devices may be open at once, each under its own name. A second handle of a vfio-user device opens
+ * only once the first is released: its process serves one client.
+ */
+#ifndef RIG_VFIO_H
+#define RIG_VFIO_H
+
+#include "rig_edge.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Of every opener; NULL means all zero. Copied. */
+struct rig_vfio_options {
+	uint32_t version; /* RIG_EDGE_VERSION */
+	const char *
+	        name; /* the device's name; NULL: the device string up to its options, "sim" numbered from 0 */
+	bool guard;   /* survive mapped BARs that vanish: a process-wide SIGBUS handler, chained */
+	/* One line of text about opening, booting, stopping; from any thread. level 0 is an error, 3 debugging. */
+	void (*log)(void *arg, int level, const char *text);
+	void *log_arg;
+};
+
+/* Makes an opener for a device string. Opens nothing and does no I/O. 0 with *out, which rig_vfio_opener_free ends
+   (devices it made live on), or -EINVAL with rig_error() naming the option and what it takes, or -ENOMEM. */
+RIG_API int rig_vfio_opener(
+        const char *device, const struct rig_vfio_options *options, struct rig_opener **out);
+RIG_API void rig_vfio_opener_free(struct rig_opener *opener);
+
+/* The capability of every device of these openers: compare with rig_facts.capability.key. */
+RIG_API extern const struct rig_key rig_vfio_key;
+
+struct rig_vfio_stats {
+	uint64_t messages;  /* to the device process, or system calls of a kernel transport, since the open */
+	uint64_t served;    /* DMA messages answered for the device */
+	uint64_t dma_maps;  /* DMA mappings now */
+	uint64_t dma_bytes; /* of them */
+	uint64_t table_bytes; /* of page tables */
+	uint64_t bus_bytes;   /* kept until the process exits because their bus addresses were given out */
+	uint64_t memory_free; /* bytes of board memory not handed out */
+};
+
+/* The record under rig_vfio_key; lives as long as the device. */
+struct rig_vfio_record {
+	uint32_t version;
+	const char *transport;  /* "vfio-user" */
+	const char *board;      /* "rvx1" */
+	const char *firmware;   /* its version and digest */
+	const char *host_pages; /* where pinned memory comes from */
+	uint16_t vendor, device;
+	uint64_t memory_bytes;   /* board memory that programs may have */
+	uint64_t aperture_bytes; /* board memory that the host maps */
+	bool simulated_bus;      /* bus addresses are of a simulated bus: no other function can use them */
+	void (*stats)(const struct rig_vfio_record *record, struct rig_vfio_stats *stats);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "rvx1.h"
+
+static uint64_t doorbell(uint32_t queue, uint64_t offset)
+{
+	return (uint64_t)queue * RVX1_DOORBELL_PITCH + offset;
+}
+
+void rvx1_ring(struct rig_port *port, uint32_t queue, uint64_t position)
+{
+	/* The packets before the doorbell, because the board may read them once it sees it. They may be
+	   write-combined, so a barrier for plain stores does not do. */
+	rig_wc_flush();
+	rig_win_store64(&rvx1_of(port)->doorbells, doorbell(queue, RVX1_DOORBELL_WRITE), position);
+}
+
+uint64_t rvx1_completed(struct rig_port *port)
+{
+	uint64_t value = rig_win_load64(&rvx1_of(port)->status, RVX1_STATUS_VALUE);
+
+	/* VALUE before the work's effects, because the board stored them in the other order. */
+	rig_from_device();
+	return value;
+}
+
+bool rvx1_failed(struct rig_port *port)
+{
+	const struct rig_win *status = &rvx1_of(port)->status;
+
+	return rig_win_load32(status, RVX1_STATUS_FAULT) != RVX1_FAULT_NONE ||
+	       rig_win_load32(status, RVX1_STATUS_CP) == RVX1_CP_HALTED;
+}
+
+void rvx1_arm(struct rig_port *port, uint64_t seen)
+{
+	rig_win_store64(&rvx1_of(port)->doorbells, doorbell(0, RVX1_DOORBELL_ARM), seen);
+}
+
+static const char *fault_name(uint32_t code)
+{
+	static const char *const names[] = {
+	        [RVX1_FAULT_NONE] = "no fault",
+	        [RVX1_FAULT_PAGE] = "page fault",
+	        [RVX1_FAULT_BUS] = "system memory did not answer",
+	        [RVX1_FAULT_ILLEGAL] = "illegal instruction",
+	        [RVX1_FAULT_MISALIGNED] = "misaligned access",
+	        [RVX1_FAULT_BARRIER] = "a barrier that not every thread of the group reached",
+	        [RVX1_FAULT_TRAP] = "ecall or ebreak",
+	        [RVX1_FAULT_PACKET] = "refused packet",
+	        [RVX1_FAULT_LAUNCH] = "launch out of the board's limits",
+	};
+
+	return code < sizeof(names) / sizeof(names[0]) ? names[code] : "unknown fault";
+}
+
+static const char *access_name(uint32_t access)
+{
+	static const char *const names[] = {"access", "read", "write", "fetch"};
+
+	return access < sizeof(names) / sizeof(names[0]) ? names[access] : "access";
+}
+
+static const char *halt_name(uint32_t code)
+{
+	static const char *const names[] = {"no reason given", "fetch outside memory", "illegal instruction",
+	        "access outside its map", "it stopped itself", "the board refused to start it"};
+
+	return code < sizeof(names) / sizeof(names[0]) ? names[code] : "unknown reason";
+}
+
+void rvx1_halt_text(const struct rig_win *regs, char *text, size_t bytes)
+{
+	uint32_t code = rig_win_load32(regs, RVX1_HALT_CODE);
+
+	snprintf(text, bytes, "command processor halted at pc 0x%" PRIx64 ": %s (HALT_CODE %u)",
+	        rig_win_load64(regs, RVX1_HALT_PC), halt_name(code), code);
+}
+
+/* Whether FAULT_ADDRESS lies in a thread's guard page. */
+static bool in_guard(uint64_t address)
+{
+	return address >= RVX1_STACK_VA &&
+	       address < RVX1_STACK_VA + RVX1_MAX_GROUP_THREADS * (uint64_t)RVX1_STACK_PITCH &&
+	       (address - RVX1_STACK_VA) % RVX1_STACK_PITCH < RVX1_STACK_PITCH - RVX1_STACK_BYTES;
+}
+
+void rvx1_fault(struct rig_port *port, char *text, size_t bytes)
+{
+	const struct rig_win *regs = &rvx1_of(port)->regs;
+	uint32_t code = rig_win_load32(regs, RVX1_FAULT_CODE);
+	uint32_t opcode = rig_win_load32(regs, RVX1_FAULT_OPCODE);
+	uint64_t address = rig_win_load64(regs, RVX1_FAULT_ADDRESS);
+	uint64_t value = rig_win_load64(regs, RVX1_FAULT_VALUE);
+	uint32_t queue = rig_win_load32(regs, RVX1_FAULT_QUEUE);
+	const char *access = access_name(rig_win_load32(regs, RVX1_FAULT_ACCESS));
+
+	if (code == RVX1_FAULT_NONE) {
+		rvx1_halt_text(regs, text, bytes);
+		return;
+	}
+	if (opcode != RVX1_OP_LAUNCH) {
+		snprintf(text, bytes, "%s: %s of 0x%" PRIx64 ", packet opcode %u, queue %u, value %" PRIu64,
+		        fault_name(code), access, address, opcode, queue, value);
+		return;
+	}
+	snprintf(text, bytes,
+	        "%s%s: %s of 0x%" PRIx64 " at pc 0x%" PRIx64 " (instruction 0x%08x), kernel 0x%" PRIx64
+	        ", group %u,%u,%u, thread %u, queue %u, value %" PRIu64,
+	        in_guard(address) ? "stack overflow, " : "", fault_name(code), access, address,
+	        rig_win_load64(regs, RVX1_FAULT_PC), rig_win_load32(regs, RVX1_FAULT_INSN),
+	        rig_win_load64(regs, RVX1_FAULT_ENTRY), rig_win_load32(regs, RVX1_FAULT_GROUP),
+	        rig_win_load32(regs, RVX1_FAULT_GROUP + 4), rig_win_load32(regs, RVX1_FAULT_GROUP + 8),
+	        rig_win_load32(regs, RVX1_FAULT_THREAD), queue, value);
+}

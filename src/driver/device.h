@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One open device, inside. Who may touch what:
+ *   lock        memory, address space, images: every cold call
+ *   hot calls   queues, segment, submitted: one call at a time, by the contract
+ *   progress    word, fault, poller: any thread, atomics and progress.lock
+ */
+#ifndef RIG_DRIVER_DEVICE_H
+#define RIG_DRIVER_DEVICE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "dma.h"
+#include "driver.h"
+#include "irq.h"
+#include "mmu.h"
+#include "pci.h"
+#include "range.h"
+#include "rig_vfio.h"
+#include "ring.h"
+#include "segment.h"
+#include "tlsf.h"
+
+#define RIG_PAGE       4096u
+#define RIG_FAULT_TEXT 384u
+#define RIG_RING_MARKS 1024u /* submissions in flight before space comes back late */
+#define RIG_PART_ALIGN 16u   /* of a part's piece of the segment */
+
+/* Memory that both the host and the device's work or processor reach: rings and the segment. */
+struct rig_shared {
+	uint8_t *host;
+	uint64_t step_address; /* as steps name it */
+	uint64_t va;           /* as work names it; 0 in the boot pool */
+	uint64_t pa;           /* in a board pool */
+	struct rig_dma dma;    /* or in host memory: handle not NULL */
+	uint64_t bytes;
+};
+
+struct rig_region {
+	enum rig_memory kind; /* 0: the timeline word */
+	bool pinned;          /* the caller's own memory, mapped by map_host */
+	bool exported;        /* its bus addresses were given out: kept until the process exits */
+	uint64_t address;
+	uint8_t *host;
+	uint64_t bytes;
+	uint64_t pa;
+	struct rig_dma dma;
+	struct rig_bus_range bus;
+};
+
+struct rig_dev_queue {
+	struct rig_ring ring;
+	struct rig_shared memory;
+	struct rig_mark *marks;
+	uint64_t signals; /* the last value given to the queue's semaphore */
+	/* Growth: the next room moves the queue to `next`, of next_units units (0: none is waiting). `old` is freed
+	   once the value old_until is complete (0: no packet of the new ring was submitted yet). */
+	struct rig_shared next, old;
+	_Atomic uint64_t next_units, old_until;
+};
+
+/* What a submission takes. */
+struct rig_plan {
+	uint64_t units[RIG_BOARD_QUEUES];
+	uint64_t largest[RIG_BOARD_QUEUES];
+	uint64_t segment;
+	uint32_t used;    /* bit q: queue q gets packets */
+	uint32_t release; /* the queue that releases the value */
+};
+/* A part's scratch. */
+struct rig_part_plan {
+	struct rig_need need;
+	uint32_t segment; /* offset in the submission's piece */
+	bool signals;     /* some part of another queue starts after it */
+	uint64_t signal;  /* submit: the semaphore value that says it is done */
+};
+_Static_assert(sizeof(struct rig_part_plan) <= RIG_SCRATCH, "a part's plan fits its scratch");
+
+struct rig_progress {
+	pthread_mutex_t lock;
+	pthread_cond_t moved;
+	atomic_int sleepers;
+	atomic_bool faulted;
+	char fault[RIG_FAULT_TEXT]; /* written once, before faulted */
+	pthread_t poller;
+	bool polling;
+	int irq_fd, quit_fd;
+};
+
+struct rig_dev {
+	const struct rig_driver *hot; /* the contract: first member */
+	const struct rig_board *board;
+	struct rig_port port;
+	struct rig_board_facts facts;
+	struct rig_driver_options options;
+	char *firmware_dir;
+	struct rig_pci *pci;
+	struct rig_win memory;
+	uint8_t *memory_host; /* board-physical 0, or NULL when the memory BAR is not mapped */
+
+	pthread_mutex_t lock;
+	struct rig_tlsf *pools[RIG_BOARD_POOLS];
+	struct rig_mmu_space *space;
+	struct rig_ranges system; /* bus addresses whose pages are in the tables for good */
+	uint32_t stacks;          /* slots that have memory */
+	uint64_t bus_bytes;
+
+	rig_atomic_u64 *word;
+	struct rig_region word_region;
+	struct rig_dma words, own_page;
+	uint64_t release_address; /* where a release stores the word; 0: it does not */
+
+	struct rig_dev_queue queues[RIG_BOARD_QUEUES];
+	struct rig_segment segment;
+	struct rig_shared segment_memory;
+	struct rig_mark *segment_marks;
+	_Atomic uint64_t submitted;
+	uint32_t last_queue;  /* which released the last value */
+	struct rig_plan plan; /* of the last room, for the submit that follows it */
+
+	struct rig_progress progress;
+	struct rig_vfio_record record;
+};
+
+/* port.c */
+int rig_port_init(struct rig_dev *dev);
+
+/* space.c: tables. Under dev->lock. */
+int rig_dev_space_open(struct rig_dev *dev);
+void rig_dev_space_close(struct rig_dev *dev);
+/* System memory at a bus address; the pages stay in the tables for good, so the address must never be anything else. */
+int rig_dev_map_arena(struct rig_dev *dev, uint64_t iova, uint64_t bytes);
+int rig_dev_map_system(struct rig_dev *dev, uint64_t iova, uint64_t bytes);
+int rig_dev_unmap_system(struct rig_dev *dev, uint64_t iova, uint64_t bytes);
+/* Makes sure that `slots` stacks exist. -ENOMEM with *short_bytes. */
+int rig_dev_stacks(struct rig_dev *dev, uint32_t slots, uint64_t *short_bytes);
+
+/* memory.c */
+int rig_dev_pools_open(struct rig_dev *dev);
+void rig_dev_pools_close(struct rig_dev *dev);
+/* `bytes` of board memory: of the boot pool, of what the host maps, or of any. Under dev->lock. -ENOMEM. */
+enum rig_pool_kind { RIG_POOL_BOOT, RIG_POOL_VISIBLE, RIG_POOL_ANY };
+int rig_dev_take(struct rig_dev *dev, enum rig_pool_kind kind, uint64_t bytes, uint64_t align, uint64_t *pa);
+void rig_dev_give(struct rig_dev *dev, uint64_t pa);
+/* A ring's or the segment's memory; `user` says whether work may reach it. Under dev->lock. */
+int rig_dev_shared_alloc(struct rig_dev *dev, uint64_t bytes, bool user, struct rig_shared *shared);
+void rig_dev_shared_free(struct rig_dev *dev, struct rig_shared *shared);
+uint64_t rig_dev_memory_free(struct rig_dev *dev);
+int rig_dev_alloc(void *device, enum rig_memory kind, uint64_t bytes, void **region, const char **fault);
+int rig_dev_free(void *device, void *region, const char **fault);
+void rig_dev_locate(void *device, void *region, struct rig_location *location);
+int rig_dev_map_host(void *device, void *host, uint64_t bytes, void **region, const char **fault);
+
+/* bus.c */
+int rig_dev_dma(void *device, void *region, struct rig_dma_answer *answer, const char **fault);
+int rig_dev_bus_init(struct rig_dev *dev);
+
+/* queues.c */
+int rig_dev_queues_open(struct rig_dev *dev);
+void rig_dev_queues_close(struct rig_dev *dev);
+void rig_dev_reclaim(struct rig_dev *dev);
+/* Moves queue `q` to the memory that grow made; false while its ring has no unit for it. */
+bool rig_dev_switch(struct rig_dev *dev, uint32_t q);
+int rig_dev_grow(void *device, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
+        uint64_t *short_bytes, const char **fault);
+
+/* plan.c */
+/* RIG_FITS: the plan is filled; or RIG_NEVER. */
+int rig_dev_plan(struct rig_dev *dev, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
+        const struct rig_run *run, struct rig_part_plan *scratch, struct rig_plan *plan);
+int rig_dev_room(void *self, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
+        const struct rig_run *run, void *scratch);
+
+/* submit.c */
+int rig_dev_submit(void *self, uint64_t value, const struct rig_part *parts, uint32_t nparts,
+        const struct rig_wait *waits, uint32_t nwaits, const struct rig_run *run, void *scratch,
+        struct rig_times *times, const char **failure);
+int rig_dev_commit(void *self, uint64_t value, const char **failure);
+
+/* word.c */
+int rig_dev_word_init(struct rig_dev *dev, rig_atomic_u64 *word);
+void rig_dev_word_fini(struct rig_dev *dev);
+/* The step address of a word of the process's array. */
+uint64_t rig_dev_word_address(const struct rig_dev *dev, const rig_atomic_u64 *word);
+
+/* progress.c */
+int rig_dev_progress_open(struct rig_dev *dev);
+void rig_dev_progress_close(struct rig_dev *dev); /* ends the poller */
+/* Reads the device's progress and raises the word; the last completed value. */
+uint64_t rig_dev_progress(struct rig_dev *dev);
+/* Whether the device faulted or is gone; looks at it. */
+bool rig_dev_check_fault(struct rig_dev *dev);
+void rig_dev_set_fault(struct rig_dev *dev, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* For cold calls: RIG_FAULT with the device's text. */
+int rig_dev_fault(struct rig_dev *dev, const char **fault);
+static inline bool rig_dev_faulted(const struct rig_dev *dev)
+{
+	return atomic_load_explicit(&dev->progress.faulted, memory_order_acquire);
+}
+int rig_dev_sleep(void *device, uint64_t seen, uint64_t still_ms, const char **fault);
+
+/* code.c */
+int rig_dev_load(void *device, const void *binary, size_t bytes, struct rig_code *code, const char **fault);
+int rig_dev_entry(void *device, void *image, const char *name, struct rig_entry *entry, uint64_t *short_bytes,
+        const char **fault);
+int rig_dev_unload(void *device, void *image, const char **fault);
+
+/* stop.c */
+void rig_dev_stop(void *device, const char *reason);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a submission takes of each queue, and room. A value's packets are, on each queue it uses:
+ *
+ *	ORDER v - 1   WAIT ...   { SEMAPHORE ...  part  SIGNAL }...   and at the end SIGNAL, or on the queue that
+ *	releases the value SEMAPHORE (one for each other queue) and RELEASE v.
+ *
+ * The plan counts the most it can be; submit leaves out what turns out not to be needed.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "device.h"
+
+static void add_units(struct rig_plan *plan, uint32_t q, uint64_t units, uint64_t largest)
+{
+	plan->units[q] += units;
+	if (largest > plan->largest[q])
+		plan->largest[q] = largest;
+}
+
+/* One SEMAPHORE for each part it follows; one SIGNAL for each part that is followed. */
+static int plan_after(struct rig_dev *dev, const struct rig_part *parts, uint32_t index,
+        struct rig_part_plan *scratch, struct rig_plan *plan)
+{
+	const struct rig_part *part = &parts[index];
+	uint32_t i, step = dev->board->step_units;
+
+	for (i = 0; i < part->nafter; i++) {
+		uint32_t before = part->after[i];
+
+		if (before >= index)
+			return rig_error_set(RIG_NEVER,
+			        "part %u starts after part %u, which does not come before it", index, before);
+		if (!scratch[before].signals)
+			add_units(plan, parts[before].queue, step, step);
+		scratch[before].signals = true;
+	}
+	add_units(plan, part->queue, (uint64_t)part->nafter * step, step);
+	return RIG_FITS;
+}
+
+static int plan_part(struct rig_dev *dev, const struct rig_part *parts, uint32_t index,
+        const struct rig_run *run, struct rig_part_plan *scratch, struct rig_plan *plan)
+{
+	const struct rig_part *part = &parts[index];
+	struct rig_part_plan *own = &scratch[index];
+
+	memset(own, 0, sizeof(*own));
+	if (part->queue >= dev->facts.nqueues)
+		return rig_error_set(
+		        RIG_NEVER, "part %u names queue %u of %u", index, part->queue, dev->facts.nqueues);
+	if (!part->kind || part->kind > RIG_LAUNCH ||
+	        !(dev->facts.queues[part->queue].runs & RIG_RUNS(part->kind)))
+		return rig_error_set(RIG_NEVER, "part %u has kind %u, which queue %s does not run", index,
+		        part->kind, dev->facts.queues[part->queue].name);
+	if (dev->board->check(&dev->port, part, run, &own->need) != RIG_FITS)
+		return RIG_NEVER;
+	own->segment = (uint32_t)plan->segment;
+	plan->segment += (own->need.segment_bytes + RIG_PART_ALIGN - 1) & ~(uint64_t)(RIG_PART_ALIGN - 1);
+	if (plan->segment > dev->segment.bytes)
+		return rig_error_set(RIG_NEVER,
+		        "the parts' parameters exceed the argument segment of %llu bytes",
+		        (unsigned long long)dev->segment.bytes);
+	plan->used |= 1u << part->queue;
+	plan->release = part->queue;
+	add_units(plan, part->queue, own->need.units, own->need.units);
+	return plan_after(dev, parts, index, scratch, plan);
+}
+
+int rig_dev_plan(struct rig_dev *dev, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
+        const struct rig_run *run, struct rig_part_plan *scratch, struct rig_plan *plan)
+{
+	uint32_t i, q, step = dev->board->step_units;
+
+	memset(plan, 0, sizeof(*plan));
+	for (i = 0; i < nparts; i++)
+		if (plan_part(dev, parts, i, run, scratch, plan) != RIG_FITS)
+			return RIG_NEVER;
+	if (!plan->used)
+		plan->used = 1;
+	for (q = 0; q < dev->facts.nqueues; q++) {
+		if (!(plan->used & 1u << q))
+			continue;
+		/* ORDER, the waits, and the end: SIGNAL elsewhere, SEMAPHOREs and RELEASE on the releasing queue. */
+		add_units(plan, q, (2 + (uint64_t)nwaits) * step, step);
+		if (q != plan->release)
+			add_units(plan, plan->release, step, step);
+	}
+	return RIG_FITS;
+}
+
+static int queue_room(struct rig_dev *dev, uint32_t q, uint64_t units, uint64_t largest)
+{
+	uint64_t most = dev->facts.ring_units_max;
+
+	switch (rig_ring_room(&dev->queues[q].ring, units, largest)) {
+	case RIG_RING_FITS:
+		return RIG_FITS;
+	case RIG_RING_LATER:
+		return RIG_LATER;
+	default:
+		if (units <= most && most - units >= largest)
+			return RIG_GROW;
+		return rig_error_set(RIG_NEVER, "%llu packets on queue %s, whose ring grows to %llu",
+		        (unsigned long long)units, dev->facts.queues[q].name, (unsigned long long)most);
+	}
+}
+
+/* The worst of the queues' answers and the segment's. */
+static int plan_room(struct rig_dev *dev, const struct rig_plan *plan)
+{
+	int room = RIG_FITS;
+	uint32_t q;
+
+	if (plan->segment && rig_segment_room(&dev->segment, plan->segment, RIG_PART_ALIGN) != RIG_RING_FITS)
+		room = RIG_LATER;
+	for (q = 0; q < dev->facts.nqueues; q++) {
+		int own = RIG_FITS;
+
+		if (plan->used & 1u << q)
+			own = rig_dev_switch(dev, q) ? queue_room(dev, q, plan->units[q], plan->largest[q])
+			                             : RIG_LATER;
+		if (own > room)
+			room = own;
+	}
+	return room;
+}
+
+_Static_assert(RIG_FITS < RIG_LATER && RIG_LATER < RIG_GROW && RIG_GROW < RIG_NEVER,
+        "the worst answer is the largest");
+
+int rig_dev_room(void *self, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
+        const struct rig_run *run, void *scratch)
+{
+	struct rig_dev *dev = self;
+	int room;
+
+	if (rig_dev_plan(dev, parts, nparts, nwaits, run, scratch, &dev->plan) != RIG_FITS)
+		return RIG_NEVER;
+	room = plan_room(dev, &dev->plan);
+	if (room != RIG_LATER)
+		return room;
+	rig_dev_reclaim(dev);
+	return plan_room(dev, &dev->plan);
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Progress: who sees that a value completed, raises the word and wakes sleepers.
+ *
+ * A waiter looks itself for a while. The poller, one thread a device, looks when the function's interrupt says so, and
+ * every POLLER_MS in case an interrupt was lost; it leaves the interrupt armed, so that submit need not wake it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "device.h"
+
+#define POLLER_MS        10
+#define POLLER_BURST_NS  (50 * RIG_NS_PER_US)  /* it looks on so long after the last change */
+#define SPIN_NS          (100 * RIG_NS_PER_US) /* a waiter looks itself so long before it blocks */
+#define NO_VECTOR_NAP_MS 1                     /* the poller's pace on a function without interrupts */
+#define SPINS_A_YIELD    32u
+
+void rig_dev_set_fault(struct rig_dev *dev, const char *format, ...)
+{
+	struct rig_progress *p = &dev->progress;
+	va_list args;
+
+	pthread_mutex_lock(&p->lock);
+	if (!atomic_load_explicit(&p->faulted, memory_order_relaxed)) {
+		va_start(args, format);
+		vsnprintf(p->fault, sizeof(p->fault), format, args);
+		va_end(args);
+		atomic_store_explicit(&p->faulted, true, memory_order_release);
+		rig_logf(&dev->options.log, RIG_LOG_ERROR, "%s", p->fault);
+	}
+	pthread_cond_broadcast(&p->moved);
+	pthread_mutex_unlock(&p->lock);
+}
+
+int rig_dev_fault(struct rig_dev *dev, const char **fault)
+{
+	*fault = dev->progress.fault;
+	return RIG_FAULT;
+}
+
+bool rig_dev_check_fault(struct rig_dev *dev)
+{
+	char text[RIG_FAULT_TEXT];
+	const char *why;
+
+	if (rig_dev_faulted(dev))
+		return true;
+	if (dev->board->failed(&dev->port) && !rig_pci_gone(dev->pci, &why)) {
+		dev->board->fault(&dev->port, text, sizeof(text));
+		if (!rig_pci_gone(dev->pci, &why)) {
+			rig_dev_set_fault(dev, "%s", text);
+			return true;
+		}
+	}
+	if (!rig_pci_gone(dev->pci, &why))
+		return false;
+	rig_dev_set_fault(dev, "%s", why);
+	return true;
+}
+
+uint64_t rig_dev_progress(struct rig_dev *dev)
+{
+	uint64_t value = dev->board->completed(&dev->port);
+
+	/* What the device shows is believed only if it was submitted. */
+	if (value > atomic_load_explicit(&dev->submitted, memory_order_acquire)) {
+		if (!rig_dev_check_fault(dev))
+			rig_dev_set_fault(
+			        dev, "the device shows value %" PRIu64 ", which was never submitted", value);
+		return rig_word_load(dev->word);
+	}
+	if (!dev->options.store)
+		rig_word_raise(dev->word, value);
+	return value;
+}
+
+static void wake_sleepers(struct rig_dev *dev)
+{
+	if (!atomic_load_explicit(&dev->progress.sleepers, memory_order_seq_cst))
+		return;
+	pthread_mutex_lock(&dev->progress.lock);
+	pthread_cond_broadcast(&dev->progress.moved);
+	pthread_mutex_unlock(&dev->progress.lock);
+}
+
+/* Looks until nothing changed for a while; the last value seen. */
+static uint64_t burst(struct rig_dev *dev)
+{
+	uint64_t last = rig_dev_progress(dev), since = rig_clock_ns();
+	unsigned spins = 0;
+
+	wake_sleepers(dev);
+	while (rig_clock_ns() - since < POLLER_BURST_NS && !rig_dev_faulted(dev)) {
+		uint64_t value = rig_dev_progress(dev);
+
+		if (value != last) {
+			last = value;
+			since = rig_clock_ns();
+			wake_sleepers(dev);
+		}
+		rig_pause();
+		if (++spins % SPINS_A_YIELD == 0)
+			sched_yield();
+	}
+	return last;
+}
+
+static void drain(int fd)
+{
+	uint64_t count;
+
+	while (read(fd, &count, sizeof(count)) < 0 && errno == EINTR)
+		;
+}
+
+static void *poller(void *arg)
+{
+	struct rig_dev *dev = arg;
+	struct rig_progress *p = &dev->progress;
+	struct pollfd fds[] = {{.fd = p->irq_fd, .events = POLLIN}, {.fd = p->quit_fd, .events = POLLIN},
+	        {.fd = rig_pci_gone_fd(dev->pci), .events = POLLIN}};
+	int nap = dev->facts.vectors ? POLLER_MS : NO_VECTOR_NAP_MS;
+	uint64_t seen = rig_dev_progress(dev);
+
+	while (!(fds[1].revents & POLLIN)) {
+		dev->board->arm(&dev->port, seen);
+		/* Looked at once more after arming, so that what completed in between is not left to the timeout. */
+		if (rig_dev_progress(dev) == seen && !rig_dev_check_fault(dev))
+			poll(fds, 3, nap);
+		else
+			fds[0].revents = POLLIN;
+		if (fds[0].revents & POLLIN)
+			drain(p->irq_fd);
+		if (rig_dev_check_fault(dev))
+			break;
+		seen = fds[0].revents & POLLIN ? burst(dev) : rig_dev_progress(dev);
+		wake_sleepers(dev);
+	}
+	return NULL;
+}
+
+static int arm_vectors(struct rig_dev *dev)
+{
+	int fds[] = {dev->progress.irq_fd, dev->progress.irq_fd, dev->progress.irq_fd, dev->progress.irq_fd};
+	uint32_t n = dev->facts.vectors;
+	int err;
+
+	if (n > rig_pci_irq_count(dev->pci, RIG_IRQ_MSIX) || n > sizeof(fds) / sizeof(fds[0]))
+		dev->facts.vectors = n = 0;
+	if (!n)
+		return 0;
+	err = rig_pci_irq_enable(dev->pci, RIG_IRQ_MSIX, 0, n, fds);
+	return err ? rig_error_set(err, "arming %u MSI-X vectors: %s", n, rig_pci_error()) : 0;
+}
+
+int rig_dev_progress_open(struct rig_dev *dev)
+{
+	struct rig_progress *p = &dev->progress;
+	int err;
+
+	p->irq_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	p->quit_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (p->irq_fd < 0 || p->quit_fd < 0) {
+		err = -errno;
+		return rig_error_set(err, "eventfd for the poller (error %d)", err);
+	}
+	err = arm_vectors(dev);
+	if (err)
+		return err;
+	err = pthread_create(&p->poller, NULL, poller, dev);
+	if (err)
+		return rig_error_set(-err, "the poller's thread (error %d)", err);
+	p->polling = true;
+	return 0;
+}
+
+void rig_dev_progress_close(struct rig_dev *dev)
+{
+	struct rig_progress *p = &dev->progress;
+	uint64_t one = 1;
+
+	if (p->polling) {
+		while (write(p->quit_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+			;
+		pthread_join(p->poller, NULL);
+		p->polling = false;
+		rig_pci_irq_disable(dev->pci, RIG_IRQ_MSIX);
+	}
+	if (p->irq_fd >= 0)
+		close(p->irq_fd);
+	if (p->quit_fd >= 0)
+		close(p->quit_fd);
+	p->irq_fd = p->quit_fd = -1;
+}
+
+/* The value the word shows: by the device's store, or by looking. */
+static bool moved(struct rig_dev *dev, uint64_t seen)
+{
+	if (!dev->options.store)
+		rig_dev_progress(dev);
+	return rig_word_load(dev->word) != seen;
+}
+
+static bool spin(struct rig_dev *dev, uint64_t seen, uint64_t until)
+{
+	unsigned spins = 0;
+
+	while (!moved(dev, seen)) {
+		if (rig_dev_faulted(dev) || rig_clock_ns() >= until)
+			return false;
+		rig_pause();
+		if (++spins % SPINS_A_YIELD == 0) {
+			if (rig_dev_check_fault(dev))
+				return false;
+			sched_yield();
+		}
+	}
+	return true;
+}
+
+static void block(struct rig_dev *dev, uint64_t seen, uint64_t until)
+{
+	struct rig_progress *p = &dev->progress;
+	struct timespec at;
+
+	at.tv_sec = (time_t)(until / RIG_NS_PER_S);
+	at.tv_nsec = (long)(until % RIG_NS_PER_S);
+	pthread_mutex_lock(&p->lock);
+	atomic_fetch_add_explicit(&p->sleepers, 1, memory_order_seq_cst);
+	while (!moved(dev, seen) && !rig_dev_faulted(dev))
+		if (pthread_cond_timedwait(&p->moved, &p->lock, &at))
+			break;
+	atomic_fetch_sub_explicit(&p->sleepers, 1, memory_order_relaxed);
+	pthread_mutex_unlock(&p->lock);
+}
+
+int rig_dev_sleep(void *device, uint64_t seen, uint64_t still_ms, const char **fault)
+{
+	struct rig_dev *dev = device;
+	uint64_t now = rig_clock_ns(), until = now;
+
+	if (still_ms > (RIG_CLOCK_NEVER - now) / RIG_NS_PER_MS)
+		still_ms = (RIG_CLOCK_NEVER - now) / RIG_NS_PER_MS;
+	until += still_ms * RIG_NS_PER_MS;
+	if (!spin(dev, seen, rig_min_u64(until, now + SPIN_NS)) && !rig_dev_check_fault(dev))
+		block(dev, seen, until);
+	/* Work that completed before the fault still counts: the caller judges it by the word. */
+	if (!moved(dev, seen) && rig_dev_check_fault(dev))
+		return rig_dev_fault(dev, fault);
+	return 0;
+}

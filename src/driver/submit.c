@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* Places a submission's packets; plan.c says which and in what order. */
+#include <errno.h>
+#include <string.h>
+
+#include "device.h"
+
+struct submission {
+	struct rig_dev *dev;
+	const struct rig_part *parts;
+	struct rig_part_plan *scratch;
+	const struct rig_wait *waits;
+	uint32_t nwaits;
+	const struct rig_run *run;
+	const struct rig_plan *plan;
+	uint64_t value;
+	uint64_t segment; /* offset of the submission's piece */
+};
+
+static void put(struct rig_dev *dev, uint32_t q, const struct rig_step *step)
+{
+	dev->board->step(&dev->port, rig_ring_reserve(&dev->queues[q].ring, dev->board->step_units), step);
+}
+
+static void signal_queue(struct rig_dev *dev, uint32_t q)
+{
+	const struct rig_step step = {.kind = RIG_STEP_SIGNAL, .index = q, .value = ++dev->queues[q].signals};
+
+	put(dev, q, &step);
+}
+
+static void await_signal(struct rig_dev *dev, uint32_t q, uint32_t other, uint64_t signal)
+{
+	const struct rig_step step = {.kind = RIG_STEP_SEMAPHORE, .index = other, .value = signal};
+
+	put(dev, q, &step);
+}
+
+/* Device order, then the producers' values. A queue that released the previous value is in order by itself. */
+static void begin_queue(const struct submission *s, uint32_t q)
+{
+	struct rig_dev *dev = s->dev;
+	struct rig_step step = {.kind = RIG_STEP_ORDER, .value = s->value - 1};
+	uint32_t i;
+
+	if (q != dev->last_queue && rig_word_load(dev->word) < s->value - 1)
+		put(dev, q, &step);
+	step.kind = RIG_STEP_WAIT;
+	for (i = 0; i < s->nwaits; i++) {
+		step.address = rig_dev_word_address(dev, s->waits[i].word);
+		step.value = s->waits[i].value;
+		put(dev, q, &step);
+	}
+}
+
+static int place_part(const struct submission *s, uint32_t index)
+{
+	struct rig_dev *dev = s->dev;
+	const struct rig_part *part = &s->parts[index];
+	struct rig_part_plan *own = &s->scratch[index];
+	struct rig_place place = {.value = s->value};
+	uint64_t offset = s->segment + own->segment;
+	uint32_t i;
+
+	for (i = 0; i < part->nafter; i++) {
+		uint32_t before = part->after[i];
+
+		await_signal(dev, part->queue, s->parts[before].queue, s->scratch[before].signal);
+	}
+	place.units = rig_ring_reserve(&dev->queues[part->queue].ring, own->need.units);
+	place.segment = dev->segment_memory.host + offset;
+	place.segment_address = dev->segment_memory.va + offset;
+	if (dev->board->part(&dev->port, part, s->run, &own->need, &place))
+		return -EIO;
+	if (own->signals) {
+		signal_queue(dev, part->queue);
+		own->signal = dev->queues[part->queue].signals;
+	}
+	return 0;
+}
+
+static void end_value(const struct submission *s)
+{
+	struct rig_dev *dev = s->dev;
+	struct rig_step release = {
+	        .kind = RIG_STEP_RELEASE, .address = dev->release_address, .value = s->value};
+	uint32_t q;
+
+	for (q = 0; q < dev->facts.nqueues; q++) {
+		if (q == s->plan->release || !(s->plan->used & 1u << q))
+			continue;
+		signal_queue(dev, q);
+		await_signal(dev, s->plan->release, q, dev->queues[q].signals);
+	}
+	put(dev, s->plan->release, &release);
+	dev->last_queue = s->plan->release;
+}
+
+static void publish(const struct submission *s)
+{
+	struct rig_dev *dev = s->dev;
+	uint64_t position[RIG_BOARD_QUEUES];
+	uint32_t q;
+
+	for (q = 0; q < dev->facts.nqueues; q++) {
+		struct rig_dev_queue *queue = &dev->queues[q];
+
+		if (!(s->plan->used & 1u << q))
+			continue;
+		position[q] = rig_ring_publish(&queue->ring);
+		rig_ring_mark(&queue->ring, s->value);
+		if (queue->old.bytes && !atomic_load_explicit(&queue->old_until, memory_order_relaxed))
+			atomic_store_explicit(&queue->old_until, s->value, memory_order_relaxed);
+	}
+	if (s->plan->segment)
+		rig_segment_mark(&dev->segment, s->value);
+	/* The value before the doorbell, because progress refuses values that were never submitted. */
+	atomic_store_explicit(&dev->submitted, s->value, memory_order_release);
+	for (q = 0; q < dev->facts.nqueues; q++)
+		if (s->plan->used & 1u << q)
+			dev->board->ring(&dev->port, q, position[q]);
+}
+
+static int encode(struct submission *s, uint32_t nparts)
+{
+	uint32_t q, i;
+
+	if (s->plan->segment &&
+	        !rig_segment_take(&s->dev->segment, s->plan->segment, RIG_PART_ALIGN, &s->segment))
+		return -ENOSPC;
+	for (q = 0; q < s->dev->facts.nqueues; q++)
+		if (s->plan->used & 1u << q)
+			begin_queue(s, q);
+	for (i = 0; i < nparts; i++)
+		if (place_part(s, i))
+			return -EIO;
+	end_value(s);
+	return 0;
+}
+
+static int fail(struct rig_dev *dev, const char **failure)
+{
+	*failure = dev->progress.fault;
+	return RIG_FAILED;
+}
+
+int rig_dev_submit(void *self, uint64_t value, const struct rig_part *parts, uint32_t nparts,
+        const struct rig_wait *waits, uint32_t nwaits, const struct rig_run *run, void *scratch,
+        struct rig_times *times, const char **failure)
+{
+	struct rig_dev *dev = self;
+	struct submission s = {.dev = dev,
+	        .parts = parts,
+	        .scratch = scratch,
+	        .waits = waits,
+	        .nwaits = nwaits,
+	        .run = run,
+	        .plan = &dev->plan,
+	        .value = value};
+	uint32_t q;
+
+	if (times)
+		*times = (struct rig_times){0, 0}; /* this driver times nothing yet */
+	if (rig_dev_faulted(dev))
+		return fail(dev, failure);
+	if (!encode(&s, nparts)) {
+		publish(&s);
+		return RIG_COMMITTED;
+	}
+	for (q = 0; q < dev->facts.nqueues; q++)
+		rig_ring_drop(&dev->queues[q].ring);
+	rig_dev_set_fault(dev, "submission of value %llu failed: %s", (unsigned long long)value, rig_error());
+	return fail(dev, failure);
+}
+
+int rig_dev_commit(void *self, uint64_t value, const char **failure)
+{
+	/* submit always commits. */
+	(void)self;
+	(void)value;
+	(void)failure;
+	return RIG_OK;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* Openers: a device string becomes a taken function, and that a device (rig_vfio.h). */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "boards.h"
+#include "driver.h"
+#include "pci.h"
+#include "rig_vfio.h"
+#include "sim.h"
+#include "spec.h"
+
+struct opener {
+	struct rig_opener base; /* first: what the caller has */
+	struct rig_spec spec;
+	struct rig_log log;
+	bool guard;
+	char name[RIG_SPEC_TEXT];
+};
+
+static int refuse(char *why, size_t why_bytes, int err, const char *text)
+{
+	snprintf(why, why_bytes, "%s", text);
+	return err;
+}
+
+/* Takes the function, by whichever way the device string named. */
+static int take(
+        const struct opener *o, struct rig_pci **pci, struct rig_sim **sim, char *why, size_t why_bytes)
+{
+	struct rig_pci_options options = {.path = o->spec.path, .fd = -1, .log = &o->log, .guard = o->guard};
+	int err;
+
+	*sim = NULL;
+	switch (o->spec.kind) {
+	case RIG_SPEC_SIM:
+		options.kind = RIG_PCI_VFIO_USER_FD;
+		err = rig_sim_start(&o->spec, sim, &options.fd);
+		if (err)
+			return refuse(why, why_bytes, err, rig_error());
+		break;
+	case RIG_SPEC_VFIO_USER:
+		options.kind = RIG_PCI_VFIO_USER_PATH;
+		break;
+	default:
+		options.kind = RIG_PCI_ADDRESS;
+		break;
+	}
+	err = rig_pci_open(pci, &options, why, why_bytes);
+	if (err && *sim)
+		rig_sim_end(*sim);
+	return err;
+}
+
+static int make(void *arg, rig_atomic_u64 *word, void **device, char *why, size_t why_bytes)
+{
+	const struct opener *o = arg;
+	const struct rig_board *board;
+	struct rig_driver_options options = {
+	        .store = o->spec.store,
+	        .hang_ms = o->spec.hang_ms,
+	        .firmware_dir = o->spec.firmware[0] ? o->spec.firmware : NULL,
+	        .log = o->log,
+	};
+	struct rig_sim *sim;
+	struct rig_pci *pci;
+	int err;
+
+	if (rig_locks_held())
+		return refuse(why, why_bytes, -EINVAL, "make may take a lock, and this thread holds one");
+	err = take(o, &pci, &sim, why, why_bytes);
+	if (err)
+		return err;
+	board = rig_board_find(rig_pci_info(pci)->vendor, rig_pci_info(pci)->device);
+	if (!board) {
+		snprintf(why, why_bytes, "%s is function %04x:%04x, which no port here drives", o->name,
+		        rig_pci_info(pci)->vendor, rig_pci_info(pci)->device);
+		rig_pci_close(pci);
+		if (sim)
+			rig_sim_end(sim);
+		return -ENOTSUP;
+	}
+	options.released = sim ? rig_sim_end : NULL;
+	options.released_arg = sim;
+	return rig_driver_make(pci, board, &options, word, device, why, why_bytes);
+}
+
+static void name_opener(struct opener *o, const struct rig_vfio_options *options)
+{
+	static atomic_uint sims;
+
+	if (options && options->name)
+		snprintf(o->name, sizeof(o->name), "%s", options->name);
+	else if (o->spec.kind == RIG_SPEC_SIM)
+		snprintf(o->name, sizeof(o->name), "sim%u", atomic_fetch_add(&sims, 1));
+	else
+		snprintf(o->name, sizeof(o->name), "%s", o->spec.base);
+}
+
+static int check_options(const struct rig_vfio_options *options)
+{
+	if (!options)
+		return 0;
+	if (options->version != RIG_EDGE_VERSION)
+		return rig_error_set(-EINVAL, "options of contract version %u: this library is of version %u",
+		        options->version, RIG_EDGE_VERSION);
+	if (options->name &&
+	        (!options->name[0] || strlen(options->name) >= RIG_SPEC_TEXT || strchr(options->name, '@')))
+		return rig_error_set(-EINVAL, "name \"%s\": 1 to %d characters without '@'", options->name,
+		        RIG_SPEC_TEXT - 1);
+	return 0;
+}
+
+int rig_vfio_opener(const char *device, const struct rig_vfio_options *options, struct rig_opener **out)
+{
+	struct opener *o;
+	int err = check_options(options);
+
+	*out = NULL;
+	if (err)
+		return err;
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return rig_error_set(-ENOMEM, "out of host memory");
+	err = rig_spec_parse(device, &o->spec);
+	if (err) {
+		free(o);
+		return err;
+	}
+	if (options) {
+		o->log = (struct rig_log){.fn = options->log, .arg = options->log_arg};
+		o->guard = options->guard;
+	}
+	name_opener(o, options);
+	o->base = (struct rig_opener){.version = RIG_EDGE_VERSION,
+	        .name = o->name,
+	        .module = &rig_driver_module,
+	        .make = make,
+	        .arg = o};
+	*out = &o->base;
+	return 0;
+}
+
+void rig_vfio_opener_free(struct rig_opener *opener)
+{
+	free(opener);
+}

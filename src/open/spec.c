@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rig_edge.h"
+#include "spec.h"
+
+#define MIN_MEMORY   (64ull << 20)
+#define MAX_MEMORY   (8ull << 30)
+#define MIN_APERTURE (16ull << 20)
+#define MAX_HANG_MS  (24 * 3600 * 1000ll)
+
+/* "64M" in bytes; false if it is no size or does not fit 63 bits. */
+static bool parse_size(const char *text, uint64_t *bytes)
+{
+	char *end;
+	unsigned shift = 0;
+	unsigned long long n;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	if (*end == 'K' || *end == 'M' || *end == 'G')
+		shift = *end == 'K' ? 10 : *end == 'M' ? 20 : 30, end++;
+	if (errno || *end || n > (UINT64_MAX >> 1) >> shift)
+		return false;
+	*bytes = (uint64_t)n << shift;
+	return true;
+}
+
+/* "500ms" or "2s" in milliseconds. */
+static bool parse_time(const char *text, int64_t *ms)
+{
+	char *end;
+	long long n;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	n = strtoll(text, &end, 10);
+	if (errno || n < 1 || n > MAX_HANG_MS)
+		return false;
+	if (!strcmp(end, "ms"))
+		*ms = n;
+	else if (!strcmp(end, "s") && n <= MAX_HANG_MS / 1000)
+		*ms = n * 1000;
+	else
+		return false;
+	return true;
+}
+
+static int set_memory(struct rig_spec *spec, const char *value)
+{
+	if (!parse_size(value, &spec->memory) || spec->memory < MIN_MEMORY || spec->memory > MAX_MEMORY ||
+	        spec->memory % (2ull << 20))
+		return rig_error_set(-EINVAL, "mem=%s: a size from 64M to 8G, a multiple of 2M", value);
+	return 0;
+}
+
+static int set_aperture(struct rig_spec *spec, const char *value)
+{
+	if (!parse_size(value, &spec->aperture) || spec->aperture < MIN_APERTURE ||
+	        (spec->aperture & (spec->aperture - 1)))
+		return rig_error_set(
+		        -EINVAL, "aperture=%s: a power of two from 16M to the memory's size", value);
+	return 0;
+}
+
+static int set_completion(struct rig_spec *spec, const char *value)
+{
+	spec->store = !strcmp(value, "store");
+	if (!spec->store && strcmp(value, "poll") != 0)
+		return rig_error_set(-EINVAL, "completion=%s: poll or store", value);
+	return 0;
+}
+
+static int set_hang(struct rig_spec *spec, const char *value)
+{
+	if (!parse_time(value, &spec->hang_ms))
+		return rig_error_set(-EINVAL, "hang=%s: a time from 1ms to 24h, as 500ms or 2s", value);
+	return 0;
+}
+
+static int set_text(char *to, size_t room, const char *key, const char *value)
+{
+	if (!*value || strlen(value) >= room)
+		return rig_error_set(-EINVAL, "%s=%s: 1 to %zu characters", key, value, room - 1);
+	strcpy(to, value);
+	return 0;
+}
+
+static int set_fault(struct rig_spec *spec, const char *value)
+{
+	char *at;
+	int err = set_text(spec->fault, sizeof(spec->fault), "fault", value);
+
+	/* ',' separates options here. */
+	for (at = spec->fault; *at; at++)
+		if (*at == '+')
+			*at = ',';
+	return err;
+}
+
+static int set_option(struct rig_spec *spec, const char *key, const char *value)
+{
+	if (!strcmp(key, "completion"))
+		return set_completion(spec, value);
+	if (!strcmp(key, "hang"))
+		return set_hang(spec, value);
+	if (!strcmp(key, "firmware"))
+		return set_text(spec->firmware, sizeof(spec->firmware), key, value);
+	if (spec->kind == RIG_SPEC_SIM && !strcmp(key, "mem"))
+		return set_memory(spec, value);
+	if (spec->kind == RIG_SPEC_SIM && !strcmp(key, "aperture"))
+		return set_aperture(spec, value);
+	if (spec->kind == RIG_SPEC_SIM && !strcmp(key, "fault"))
+		return set_fault(spec, value);
+	return rig_error_set(-EINVAL, "option %s: %s takes completion, hang, firmware%s", key, spec->base,
+	        spec->kind == RIG_SPEC_SIM ? ", mem, aperture, fault" : "");
+}
+
+static int parse_options(struct rig_spec *spec, const char *text)
+{
+	char copy[RIG_SPEC_TEXT], *rest = copy, *item;
+	int err = 0;
+
+	if (strlen(text) >= sizeof(copy))
+		return rig_error_set(-EINVAL, "device options longer than %d characters", RIG_SPEC_TEXT - 1);
+	strcpy(copy, text);
+	while (!err && (item = strsep(&rest, ","))) {
+		char *value = strchr(item, '=');
+
+		if (!value)
+			return rig_error_set(-EINVAL, "device option \"%s\": NAME=VALUE", item);
+		*value++ = 0;
+		err = set_option(spec, item, value);
+	}
+	return err;
+}
+
+/* "0000:65:00.0". */
+static bool is_address(const char *text)
+{
+	static const char form[] = "xxxx:xx:xx.x";
+	size_t i;
+
+	for (i = 0; form[i]; i++)
+		if (form[i] == 'x' ? !isxdigit((unsigned char)text[i]) : text[i] != form[i])
+			return false;
+	return !text[i];
+}
+
+static int parse_base(struct rig_spec *spec)
+{
+	if (!strcmp(spec->base, "sim")) {
+		spec->kind = RIG_SPEC_SIM;
+	} else if (!strncmp(spec->base, "vfio-user:", 10) && spec->base[10]) {
+		spec->kind = RIG_SPEC_VFIO_USER;
+		strcpy(spec->path, spec->base + 10);
+	} else if (is_address(spec->base)) {
+		spec->kind = RIG_SPEC_PCI;
+		strcpy(spec->path, spec->base);
+	} else {
+		return rig_error_set(-EINVAL,
+		        "device \"%s\": sim[:OPTIONS], vfio-user:PATH or a PCI address as 0000:65:00.0",
+		        spec->base);
+	}
+	return 0;
+}
+
+int rig_spec_parse(const char *device, struct rig_spec *spec)
+{
+	const char *options;
+	size_t length;
+	int err;
+
+	memset(spec, 0, sizeof(*spec));
+	if (!device)
+		return rig_error_set(-EINVAL, "device: NULL");
+	options = !strncmp(device, "sim:", 4) ? device + 3 : strchr(device, ',');
+	length = options ? (size_t)(options - device) : strlen(device);
+	if (length >= sizeof(spec->base))
+		return rig_error_set(-EINVAL, "device string longer than %d characters", RIG_SPEC_TEXT - 1);
+	memcpy(spec->base, device, length);
+	err = parse_base(spec);
+	if (!err && options)
+		err = parse_options(spec, options + 1);
+	if (!err && spec->aperture > (spec->memory ? spec->memory : 256ull << 20))
+		err = rig_error_set(-EINVAL, "aperture: larger than the memory");
+	return err;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* A device string (rig_vfio.h), taken apart. Pure. */
+#ifndef RIG_OPEN_SPEC_H
+#define RIG_OPEN_SPEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum rig_spec_kind { RIG_SPEC_SIM, RIG_SPEC_VFIO_USER, RIG_SPEC_PCI };
+
+enum { RIG_SPEC_TEXT = 256, RIG_SPEC_FAULT = 64 };
+
+struct rig_spec {
+	enum rig_spec_kind kind;
+	char base[RIG_SPEC_TEXT];     /* the string up to its options */
+	char path[RIG_SPEC_TEXT];     /* of the socket, or the PCI address */
+	char firmware[RIG_SPEC_TEXT]; /* "" if not given */
+	char fault[RIG_SPEC_FAULT];   /* as rvx1-model takes it: ',' between several; "" if not given */
+	uint64_t memory, aperture;    /* bytes; 0 if not given */
+	int64_t hang_ms;              /* 0 if not given */
+	bool store;
+};
+
+/* 0, or -EINVAL with rig_error() naming the option and what it takes. */
+int rig_spec_parse(const char *device, struct rig_spec *spec);
+
+#endif
