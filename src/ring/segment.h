@@ -5,8 +5,8 @@
  * Pieces are contiguous: one never straddles the end of the segment. They come back in the order they went, by
  * the same marks as a ring's (marks.h): once a value is complete, so is the use of what was taken up to its mark.
  * A submission takes one piece for all it needs and cuts it up itself; then FITS before it means the take
- * succeeds, and any piece up to the whole segment fits sooner or later, because an empty segment starts over
- * at its beginning.
+ * succeeds, and any piece up to the whole segment fits sooner or later, because in an empty segment the gap before
+ * the end costs nothing.
  *
  * The segment hands out offsets; which memory they lie in is the caller's. Nothing allocates or blocks. Not
  * thread-safe.
@@ -40,7 +40,7 @@ static inline uint64_t rig_segment_next(const struct rig_segment *segment, uint6
 	uint64_t offset = at & segment->mask;
 
 	/* The end of the segment is where the next round begins. */
-	if (segment->head == segment->tail || bytes > segment->bytes - offset)
+	if (bytes > segment->bytes - offset)
 		at += -at & segment->mask;
 	return at;
 }
@@ -87,7 +87,7 @@ static inline bool rig_segment_reclaim(struct rig_segment *segment, uint64_t com
 	uint64_t end = segment->head;
 	bool any = rig_marks_reach(&segment->marks, completed, &end);
 
-	/* Never back: an empty segment that started over left the marks of values that used nothing behind. */
+	/* Never back: an empty segment that skipped a gap left the marks of values that used nothing behind. */
 	if (end - segment->head <= segment->tail - segment->head)
 		segment->head = end;
 	return any;
@@ -96,7 +96,7 @@ static inline bool rig_segment_reclaim(struct rig_segment *segment, uint64_t com
 /* Undo takes since `tail` was read from the segment (a submission that failed before its mark). */
 static inline void rig_segment_drop(struct rig_segment *segment, uint64_t tail)
 {
-	/* The first of those takes may have started the segment over. */
+	/* The first of those takes may have skipped a gap in the empty segment. */
 	segment->tail = segment->tail - tail < segment->tail - segment->head ? tail : segment->head;
 }
 

@@ -48,11 +48,25 @@ static void stores_between_barriers_may_be_seen_in_any_order(void **state)
 	run(&fake_blocks, true);
 }
 
+static void the_last_page_of_the_root_is_cleared_there(void **state)
+{
+	struct model m;
+
+	(void)state;
+	model_open(&m, &fake_tiny, &memory, false);
+	model_map(&m, 32, 32, 0, RIG_MMU_READ);
+	model_check(&m);
+	model_unmap(&m, 32, 32);
+	model_check(&m);
+	model_close(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(random_changes_agree_with_a_flat_map_after_every_store),
 	        cmocka_unit_test(random_changes_agree_with_a_flat_map_with_contiguous_blocks),
+	        cmocka_unit_test(the_last_page_of_the_root_is_cleared_there),
 	        cmocka_unit_test(stores_between_barriers_may_be_seen_in_any_order),
 	};
 

@@ -140,6 +140,27 @@ static void room_at_one_under_and_one_over_the_free_units(void **state)
 	}
 }
 
+static void packets_that_end_before_the_memory_does_need_no_gap(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f, 16, 4);
+	reserve_one(&f, 2);
+	rig_ring_publish(&f.ring);
+	rig_ring_mark(&f.ring, 1);
+	for (unsigned i = 0; i < 4; i++) /* 6 .. 10 */
+		reserve_one(&f, 1);
+	/* 10 are free: 6 before the end and 4 behind it. */
+	assert_int_equal(rig_ring_room(&f.ring, 6, 6), RIG_RING_FITS);
+	assert_int_equal(rig_ring_room(&f.ring, 7, 5), RIG_RING_LATER);
+	assert_int_equal(rig_ring_room(&f.ring, 7, 4), RIG_RING_FITS);
+	reserve_one(&f, 6);
+	assert_int_equal(f.fillers, 0);
+	assert_int_equal(rig_ring_room(&f.ring, 4, 4), RIG_RING_FITS);
+	finish(&f);
+}
+
 static void never_is_said_only_of_what_the_empty_ring_cannot_hold_everywhere(void **state)
 {
 	struct fixture f;
@@ -412,6 +433,7 @@ int main(void)
 	        cmocka_unit_test(a_size_that_is_no_power_of_two_is_refused),
 	        cmocka_unit_test(a_packet_that_ends_at_the_end_needs_no_filler_and_one_more_does),
 	        cmocka_unit_test(room_at_one_under_and_one_over_the_free_units),
+	        cmocka_unit_test(packets_that_end_before_the_memory_does_need_no_gap),
 	        cmocka_unit_test(never_is_said_only_of_what_the_empty_ring_cannot_hold_everywhere),
 	        cmocka_unit_test(after_later_reclaiming_everything_makes_it_fit),
 	        cmocka_unit_test(a_reservation_that_does_not_fit_changes_nothing),

@@ -90,7 +90,7 @@ static void a_piece_up_to_the_oldest_byte_fits_and_one_more_is_later(void **stat
 	assert_int_equal(at, 0);
 }
 
-static void a_value_that_used_nothing_does_not_move_a_segment_that_started_over(void **state)
+static void a_value_that_used_nothing_does_not_move_a_segment_back(void **state)
 {
 	struct rig_segment segment;
 	struct rig_mark marks[MARKS];
@@ -101,16 +101,18 @@ static void a_value_that_used_nothing_does_not_move_a_segment_that_started_over(
 	assert_true(rig_segment_take(&segment, 100, 1, &at));
 	rig_segment_mark(&segment, 1);
 	rig_segment_reclaim(&segment, 1);
-	rig_segment_mark(&segment, 2); /* used nothing */
-	assert_true(rig_segment_take(&segment, BYTES, 1, &at));
+	rig_segment_mark(&segment, 2);                        /* used nothing */
+	assert_true(rig_segment_take(&segment, 200, 1, &at)); /* skips the 156 before the end */
+	assert_int_equal(at, 0);
 	rig_segment_mark(&segment, 3);
 	rig_segment_reclaim(&segment, 2);
-	assert_int_equal(rig_segment_room(&segment, 1, 1), RIG_RING_LATER);
+	assert_int_equal(rig_segment_room(&segment, 56, 1), RIG_RING_FITS);
+	assert_int_equal(rig_segment_room(&segment, 57, 1), RIG_RING_LATER);
 	rig_segment_reclaim(&segment, 3);
 	assert_int_equal(rig_segment_room(&segment, BYTES, 1), RIG_RING_FITS);
 }
 
-static void a_drop_gives_back_also_the_take_that_started_over(void **state)
+static void a_drop_gives_back_also_a_take_that_skipped_a_gap(void **state)
 {
 	struct rig_segment segment;
 	struct rig_mark marks[MARKS];
@@ -128,6 +130,7 @@ static void a_drop_gives_back_also_the_take_that_started_over(void **state)
 	tail = segment.tail;
 	assert_true(rig_segment_take(&segment, BYTES, 1, &at));
 	rig_segment_drop(&segment, tail);
+	assert_int_equal(rig_segment_room(&segment, 10, 1), RIG_RING_FITS);
 	assert_int_equal(rig_segment_room(&segment, BYTES, 1), RIG_RING_FITS);
 	assert_true(rig_segment_take(&segment, BYTES, 1, &at));
 }
@@ -174,8 +177,8 @@ int main(void)
 	        cmocka_unit_test(the_empty_segment_holds_its_size_wherever_it_stands_and_not_one_more),
 	        cmocka_unit_test(a_piece_ends_at_the_end_or_starts_over),
 	        cmocka_unit_test(a_piece_up_to_the_oldest_byte_fits_and_one_more_is_later),
-	        cmocka_unit_test(a_value_that_used_nothing_does_not_move_a_segment_that_started_over),
-	        cmocka_unit_test(a_drop_gives_back_also_the_take_that_started_over),
+	        cmocka_unit_test(a_value_that_used_nothing_does_not_move_a_segment_back),
+	        cmocka_unit_test(a_drop_gives_back_also_a_take_that_skipped_a_gap),
 	        cmocka_unit_test(random_pieces_never_overlap_what_is_in_use),
 	};
 
