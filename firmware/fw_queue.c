@@ -11,10 +11,21 @@ static void refuse(struct fw *fw, const struct fw_queue *q)
 	fw_report_packet_fault(fw, q, RVX1_FAULT_PACKET, q->read, RVX1_ACCESS_NONE);
 }
 
+static bool any_enabled(const struct fw *fw)
+{
+	for (uint32_t i = 0; i < fw->nqueues; i++)
+		if (fw->queues[i].enabled)
+			return true;
+	return false;
+}
+
 static void enable(struct fw *fw, struct fw_queue *q)
 {
 	/* The host wrote the registers before CTRL. */
 	fw_acquire();
+	/* VALUE_SET may have changed it while no queue was enabled, and only then. */
+	if (!any_enabled(fw))
+		fw->value = fw_load64(RVX1_CP_REGS + RVX1_STATUS + RVX1_STATUS_VALUE);
 	uint32_t entries = fw_load32(REG_OF(q, RVX1_QUEUE_ENTRIES));
 
 	*q = (struct fw_queue){.id = q->id, .enabled = true};
@@ -22,8 +33,6 @@ static void enable(struct fw *fw, struct fw_queue *q)
 	q->read = fw_load64(REG_OF(q, RVX1_QUEUE_START));
 	q->mask = entries - 1;
 	fw_report_start(q);
-	/* VALUE_SET may have changed it while no queue was enabled. */
-	fw->value = fw_load64(RVX1_CP_REGS + RVX1_STATUS + RVX1_STATUS_VALUE);
 	if (!fw_check_ring(q->ring, entries, fw->memory_bytes))
 		refuse(fw, q);
 }
