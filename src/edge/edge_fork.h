@@ -9,8 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "rig_edge.h"
+
 /* Not 0 in the process that owns the array, and before the array was made. Set once by rig_words(). */
-extern const uint32_t *rig_edge_alive;
+extern RIG_API const uint32_t *rig_edge_alive;
 
 /* True in a child that no atfork handler has run in (see rig_edge_reborn). */
 static inline bool rig_edge_forked(void)
@@ -19,6 +21,6 @@ static inline bool rig_edge_forked(void)
 }
 
 /* Marks the page again, for a child whose objects were all declared lost: new devices may be opened there. */
-void rig_edge_reborn(void);
+RIG_API void rig_edge_reborn(void);
 
 #endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include "rt.h"
+
+static void set_side(
+        struct rig_copy_side *side, const struct rig_buffer *buffer, uint64_t offset, uint64_t bytes)
+{
+	side->slot = RIG_FIXED;
+	side->handle = buffer->at.handle;
+	side->offset = buffer->offset + offset;
+	side->pitch = bytes;
+}
+
+static bool set_use(struct rig_rt_use *use, const struct rig_buffer *buffer, bool write)
+{
+	use->mem = buffer->mem;
+	use->stamp = rig_rt_stamp_claim(buffer->mem, buffer->device->slot);
+	use->write = write;
+	return use->stamp != NULL;
+}
+
+int rig_rt_copy_submit(struct rig_device *d, const struct rig_buffer *dst, uint64_t dst_offset,
+        const struct rig_buffer *src, uint64_t src_offset, uint64_t bytes, struct rig_point *point)
+{
+	_Alignas(16) uint8_t scratch[RIG_SCRATCH] = {0};
+	struct rig_rt_use uses[2];
+	struct rig_part part = {.queue = (uint32_t)d->facts.copy_engine, .kind = RIG_COPY};
+	struct rig_run run = {0};
+	struct rig_rt_job job = {.device = d, .parts = &part, .nparts = 1, .scratch = scratch, .run = &run};
+
+	if (!d->facts.has_copy_engine)
+		return rig_error_set(-ENOTSUP, "%s has no copy engine", d->name);
+	set_side(&part.u.copy.dst, dst, dst_offset, bytes);
+	set_side(&part.u.copy.src, src, src_offset, bytes);
+	part.u.copy.row_bytes = bytes;
+	part.u.copy.rows = 1;
+	if (!set_use(&uses[0], dst, true) || !set_use(&uses[1], src, false))
+		return rig_error_set(-ENOMEM, "no host memory for the stamps of a copy");
+	job.uses[0] = uses;
+	job.nuses[0] = 2;
+	return rig_rt_submit(&job, NULL, 0, point);
+}
+
+/* The host's stores to the device's window are complete before any later doorbell. */
+static void flush_window(const struct rig_buffer *buffer)
+{
+	if (buffer->mem->kind == RIG_MAPPED)
+		atomic_thread_fence(memory_order_seq_cst);
+}
+
+int rig_buffer_write(struct rig_buffer *buffer, uint64_t offset, const void *src, uint64_t bytes)
+{
+	int code = rig_rt_buffer_bounds(buffer, "write", offset, bytes);
+
+	if (!code)
+		code = rig_rt_buffer_usable(buffer);
+	if (code || !bytes)
+		return code;
+	if (!buffer->host)
+		return rig_rt_stage_write(buffer, offset, src, bytes);
+	code = rig_rt_mem_wait(buffer->mem, RIG_WRITE);
+	if (code)
+		return code;
+	memcpy((char *)buffer->host + offset, src, bytes);
+	flush_window(buffer);
+	return 0;
+}
+
+int rig_buffer_read(struct rig_buffer *buffer, uint64_t offset, void *dst, uint64_t bytes)
+{
+	int code = rig_rt_buffer_bounds(buffer, "read", offset, bytes);
+
+	if (!code)
+		code = rig_rt_buffer_usable(buffer);
+	if (code || !bytes)
+		return code;
+	if (!buffer->host)
+		return rig_rt_stage_read(buffer, offset, dst, bytes);
+	code = rig_rt_mem_wait(buffer->mem, RIG_READ);
+	if (code)
+		return code;
+	memcpy(dst, (const char *)buffer->host + offset, bytes);
+	return 0;
+}
+
+/* By the host: both sides have an address. */
+static int copy_by_host(struct rig_buffer *dst, uint64_t dst_offset, struct rig_buffer *src,
+        uint64_t src_offset, uint64_t bytes)
+{
+	int code = rig_rt_mem_wait(src->mem, RIG_READ);
+
+	if (!code)
+		code = rig_rt_mem_wait(dst->mem, RIG_WRITE);
+	if (code)
+		return code;
+	memmove((char *)dst->host + dst_offset, (const char *)src->host + src_offset, bytes);
+	flush_window(dst);
+	return 0;
+}
+
+struct copy {
+	struct rig_buffer *dst, *src;
+	uint64_t dst_offset, src_offset, bytes;
+};
+
+/* By the copy engine of `d`, where it reaches both sides. -ENOTSUP where it does not. */
+static int copy_by(struct rig_device *d, const struct copy *c, struct rig_point *point)
+{
+	struct rig_buffer *dst, *src;
+	int code;
+
+	if (!d->facts.has_copy_engine)
+		return -ENOTSUP;
+	if (c->dst->device == d && c->src->device == d)
+		return rig_rt_copy_submit(d, c->dst, c->dst_offset, c->src, c->src_offset, c->bytes, point);
+	code = rig_buffer_borrow(d, c->dst, &dst);
+	if (code)
+		return code;
+	code = rig_buffer_borrow(d, c->src, &src);
+	if (!code) {
+		code = rig_rt_copy_submit(d, dst, c->dst_offset, src, c->src_offset, c->bytes, point);
+		rig_buffer_put(src);
+	}
+	rig_buffer_put(dst);
+	return code;
+}
+
+/* -ENOTSUP or -ENOMEM (no room for a mapping) where no engine reaches both sides. */
+static int copy_direct(const struct copy *c, struct rig_point *point)
+{
+	/* The device whose memory the host cannot reach does the work. */
+	struct rig_device *first = c->dst->host ? c->src->device : c->dst->device;
+	struct rig_device *second = c->dst->host ? c->dst->device : c->src->device;
+	int code = copy_by(first, c, point);
+
+	if (second != first && (code == -ENOTSUP || code == -ENOMEM))
+		code = copy_by(second, c, point);
+	return code;
+}
+
+static int copy_staged(const struct copy *c)
+{
+	int code;
+
+	if (c->src->host) {
+		code = rig_rt_mem_wait(c->src->mem, RIG_READ);
+		return code ? code
+		            : rig_rt_stage_write(c->dst, c->dst_offset,
+		                      (const char *)c->src->host + c->src_offset, c->bytes);
+	}
+	if (c->dst->host) {
+		code = rig_rt_mem_wait(c->dst->mem, RIG_WRITE);
+		return code ? code
+		            : rig_rt_stage_read(
+		                      c->src, c->src_offset, (char *)c->dst->host + c->dst_offset, c->bytes);
+	}
+	return rig_rt_stage_copy(c->dst, c->dst_offset, c->src, c->src_offset, c->bytes);
+}
+
+static int check(const struct copy *c)
+{
+	int code = rig_rt_buffer_bounds(c->dst, "copy to", c->dst_offset, c->bytes);
+
+	if (!code)
+		code = rig_rt_buffer_bounds(c->src, "copy from", c->src_offset, c->bytes);
+	if (!code)
+		code = rig_rt_buffer_usable(c->dst);
+	return code ? code : rig_rt_buffer_usable(c->src);
+}
+
+/* On 0, *point is no point if the bytes have moved. */
+static int copy(const struct copy *c, struct rig_point *point)
+{
+	int code;
+
+	point->bits = 0;
+	if (c->dst->host && c->src->host)
+		return copy_by_host(c->dst, c->dst_offset, c->src, c->src_offset, c->bytes);
+	code = copy_direct(c, point);
+	return code == -ENOTSUP || code == -ENOMEM ? copy_staged(c) : code;
+}
+
+int rig_buffer_copy(struct rig_buffer *dst, uint64_t dst_offset, struct rig_buffer *src, uint64_t src_offset,
+        uint64_t bytes)
+{
+	struct rig_point point;
+	int code = rig_buffer_copy_async(dst, dst_offset, src, src_offset, bytes, &point);
+
+	return code ? code : rig_wait(point);
+}
+
+int rig_buffer_copy_async(struct rig_buffer *dst, uint64_t dst_offset, struct rig_buffer *src,
+        uint64_t src_offset, uint64_t bytes, struct rig_point *point)
+{
+	struct copy c = {dst, src, dst_offset, src_offset, bytes};
+	int code = check(&c);
+
+	point->bits = 0;
+	return code || !bytes ? code : copy(&c, point);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "rt.h"
+
+struct rig_device *rig_rt_devices;
+
+static struct rig_device *last;
+
+bool rig_rt_try_get(struct rig_device *d)
+{
+	uint32_t seen = atomic_load_explicit(&d->refs, memory_order_relaxed);
+
+	while (seen)
+		if (atomic_compare_exchange_weak_explicit(
+		            &d->refs, &seen, seen + 1, memory_order_relaxed, memory_order_relaxed))
+			return true;
+	return false;
+}
+
+void rig_rt_enlist(struct rig_device *d)
+{
+	struct rig_rt_slot *slot = rig_rt_slot(d);
+	uint32_t flags = RT_SLOT_LIVE;
+
+	if (d->facts.completion == RIG_STORE)
+		flags |= RT_SLOT_STORE;
+	if (d->own_word)
+		flags |= RT_SLOT_OWN;
+	rig_rt_lock(&rig_rt_registry);
+	d->prev = last;
+	if (last)
+		last->next = d;
+	else
+		rig_rt_devices = d;
+	last = d;
+	slot->device = d;
+	slot->base = d->base;
+	atomic_store_explicit(&slot->committed, d->base, memory_order_relaxed);
+	atomic_store_explicit(&slot->submitted, d->base, memory_order_relaxed);
+	atomic_store_explicit(&slot->flags, flags, memory_order_release);
+	rig_rt_unlock(&rig_rt_registry);
+}
+
+static void delist(struct rig_device *d)
+{
+	rig_rt_lock(&rig_rt_registry);
+	if (d->prev)
+		d->prev->next = d->next;
+	else
+		rig_rt_devices = d->next;
+	if (d->next)
+		d->next->prev = d->prev;
+	else
+		last = d->prev;
+	if (rig_rt_slot(d)->device == d)
+		rig_rt_slot(d)->device = NULL;
+	rig_rt_unlock(&rig_rt_registry);
+}
+
+struct rig_device *rig_rt_next(struct rig_device *after)
+{
+	struct rig_device *d;
+
+	rig_rt_lock(&rig_rt_registry);
+	d = after ? after->next : rig_rt_devices;
+	while (d && !rig_rt_try_get(d))
+		d = d->next;
+	rig_rt_unlock(&rig_rt_registry);
+	rig_device_put(after);
+	return d;
+}
+
+struct rig_device *rig_device_get(struct rig_device *device)
+{
+	if (device)
+		atomic_fetch_add_explicit(&device->refs, 1, memory_order_relaxed);
+	return device;
+}
+
+/* The last reference goes after RT_STOPPED, or in a forked child, where nothing of the driver is called. */
+void rig_device_put(struct rig_device *device)
+{
+	if (!device || atomic_fetch_sub_explicit(&device->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	delist(device);
+	if (rig_rt_life_of(device) == RT_STOPPED && !rig_edge_forked())
+		device->module->release(device->handle);
+	(void)pthread_mutex_destroy(&device->lock);
+	(void)pthread_mutex_destroy(&device->memory);
+	(void)pthread_mutex_destroy(&device->staging_lock);
+	(void)pthread_cond_destroy(&device->changed);
+	if (!device->dead_published)
+		free(device->dead);
+	free(device);
+}
+
+size_t rig_devices(struct rig_device **devices, size_t n)
+{
+	struct rig_device *d;
+	size_t count = 0;
+
+	rig_rt_lock(&rig_rt_registry);
+	for (d = rig_rt_devices; d; d = d->next) {
+		if (!rig_rt_is_live(d))
+			continue;
+		if (count >= n) {
+			count++;
+			continue;
+		}
+		if (rig_rt_try_get(d))
+			devices[count++] = d;
+	}
+	rig_rt_unlock(&rig_rt_registry);
+	return count;
+}
+
+const char *rig_name(const struct rig_device *device)
+{
+	return device->name;
+}
+
+const char *rig_arch(const struct rig_device *device)
+{
+	return device->facts.arch;
+}
+
+const char *rig_bus(const struct rig_device *device)
+{
+	return device->facts.bus;
+}
+
+const struct rig_queue *rig_queues(const struct rig_device *device, uint32_t *n)
+{
+	*n = device->facts.nqueues;
+	return device->facts.queues;
+}
+
+int64_t rig_cache_bytes(const struct rig_device *device)
+{
+	return device->facts.has_cache_bytes ? device->facts.cache_bytes : 0;
+}
+
+const struct rig_facts *rig_device_facts(const struct rig_device *device)
+{
+	return &device->facts;
+}
+
+const void *rig_capability(const struct rig_device *device, const struct rig_key *key)
+{
+	return key && device->facts.capability.key == key ? device->facts.capability.record : NULL;
+}
+
+uint64_t rig_submitted(struct rig_device *device)
+{
+	return rig_rt_submitted(device);
+}
+
+bool rig_lost(struct rig_device *device, const char **reason)
+{
+	if (rig_rt_is_live(device))
+		return false;
+	if (reason)
+		*reason = rig_rt_life_of(device) == RT_LIVE ? "inherited by a forked child"
+		                                            : device->dead->reason;
+	return true;
+}

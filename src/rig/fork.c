@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "rt.h"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int answer;
+
+static void prepare(void)
+{
+	(void)pthread_mutex_lock(&rig_rt_registry);
+}
+
+static void parent(void)
+{
+	(void)pthread_mutex_unlock(&rig_rt_registry);
+}
+
+/* Threads that held these locks do not exist here. */
+static void remake(pthread_mutex_t *lock)
+{
+	(void)pthread_mutex_init(lock, NULL);
+}
+
+/* The device's values end where the child's copy of the word stands; its stop is the parent's. */
+static void orphan(struct rig_device *d)
+{
+	struct rig_rt_slot *slot = rig_rt_slot(d);
+	struct rig_rt_dead *dead = d->dead;
+
+	remake(&d->lock);
+	remake(&d->memory);
+	remake(&d->staging_lock);
+	(void)pthread_cond_init(&d->changed, NULL);
+	if (rig_rt_life_of(d) == RT_LIVE && slot->device == d) {
+		(void)strcpy(dead->reason, "inherited by a forked child");
+		dead->reached = rig_rt_word(d->slot);
+		atomic_store(&dead->last, UINT64_MAX);
+		rig_rt_dead_publish(slot, dead);
+		d->dead_published = true;
+		atomic_store(&slot->flags, 0);
+	}
+	atomic_store(&d->life, RT_ORPHANED);
+}
+
+static void child(void)
+{
+	struct rig_device *d;
+
+	for (d = rig_rt_devices; d; d = d->next)
+		orphan(d);
+	rig_rt_slots_reborn();
+	rig_rt_names_reborn();
+	rig_rt_failure_reborn();
+	(void)pthread_mutex_unlock(&rig_rt_registry);
+	rig_edge_reborn();
+}
+
+static void init(void)
+{
+	answer = -pthread_atfork(prepare, parent, child);
+}
+
+int rig_rt_fork_init(void)
+{
+	(void)pthread_once(&once, init);
+	return answer;
+}

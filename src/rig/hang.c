@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <time.h>
+
+#include "rt.h"
+
+/* The watchdog looks so many times in a hang bound. */
+#define LOOKS 4
+
+/* Whether the device's own queue waits for a value that its producer has not reached. Under the lock. */
+static bool waits_for_others(const struct rig_device *d)
+{
+	uint32_t i;
+
+	for (i = 0; i < d->nproducers; i++)
+		if (rig_rt_word(rig_rt_slot_of(d->producers[i])) < rig_rt_value_of(d->producers[i]))
+			return true;
+	return false;
+}
+
+/* The milliseconds left before the device counts as hung; 0: it does. Under the lock. */
+static uint64_t look(struct rig_device *d)
+{
+	struct rig_rt_hang *hang = &d->hang;
+	uint64_t bound = (uint64_t)d->hang_ms * RT_NS_PER_MS, word = rig_rt_word(d->slot), now;
+
+	if (word >= atomic_load_explicit(&rig_rt_slot(d)->committed, memory_order_acquire) ||
+	        waits_for_others(d)) {
+		hang->running = false;
+		return RT_STILL_MS;
+	}
+	now = d->now(d->now_arg);
+	if (!hang->running || hang->seen != word) {
+		hang->running = true;
+		hang->seen = word;
+		hang->since = now;
+	}
+	if (now - hang->since >= bound)
+		return 0;
+	return (bound - (now - hang->since) + RT_NS_PER_MS - 1) / RT_NS_PER_MS;
+}
+
+uint64_t rig_rt_hang_check(struct rig_device *d)
+{
+	char reason[RT_REASON_BYTES];
+	uint64_t left;
+	bool lost;
+
+	if (!d->hang_ms)
+		return RT_STILL_MS;
+	rig_rt_lock(&d->lock);
+	left = look(d);
+	(void)snprintf(reason, sizeof(reason), "no progress for %lld ms", (long long)d->hang_ms);
+	lost = !left && rig_rt_lose_locked(d, reason, true);
+	rig_rt_unlock(&d->lock);
+	if (lost) {
+		rig_rt_failure_note(d->name, reason);
+		rig_rt_lose_finish(d);
+	}
+	return left < RT_STILL_MS ? left : RT_STILL_MS;
+}
+
+/* Until the device is no longer live, at most `ms`. */
+static void nap(struct rig_device *d, uint64_t ms)
+{
+	struct timespec end;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += (time_t)(ms / 1000);
+	end.tv_nsec += (long)(ms % 1000) * (long)RT_NS_PER_MS;
+	if (end.tv_nsec >= 1000 * (long)RT_NS_PER_MS) {
+		end.tv_sec++;
+		end.tv_nsec -= 1000 * (long)RT_NS_PER_MS;
+	}
+	rig_rt_lock(&d->lock);
+	if (rig_rt_life_of(d) == RT_LIVE)
+		(void)pthread_cond_clockwait(&d->changed, &d->lock, CLOCK_MONOTONIC, &end);
+	rig_rt_unlock(&d->lock);
+}
+
+static void *watch(void *arg)
+{
+	struct rig_device *d = arg;
+	uint64_t ms = (uint64_t)d->hang_ms / LOOKS;
+
+	while (rig_rt_is_live(d)) {
+		(void)rig_rt_commit(d, rig_rt_submitted(d));
+		(void)rig_rt_progress(d);
+		(void)rig_rt_hang_check(d);
+		nap(d, ms ? ms : 1);
+	}
+	rig_device_put(d);
+	return NULL;
+}
+
+int rig_rt_watchdog_start(struct rig_device *d)
+{
+	pthread_t thread;
+	int code;
+
+	if (!d->hang_ms)
+		return 0;
+	code = -pthread_create(&thread, NULL, watch, rig_device_get(d));
+	if (code) {
+		rig_device_put(d);
+		return rig_error_set(code, "%s: cannot start the watchdog's thread", d->name);
+	}
+	(void)pthread_detach(thread);
+	return 0;
+}

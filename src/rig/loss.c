@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+
+#include "rt.h"
+
+static void set_life(struct rig_device *d, enum rig_rt_life life)
+{
+	atomic_store_explicit(&d->life, life, memory_order_release);
+	(void)pthread_cond_broadcast(&d->changed);
+}
+
+int rig_rt_lost_error(struct rig_device *d)
+{
+	const char *reason = "";
+
+	(void)rig_lost(d, &reason);
+	return rig_error_set(RIG_LOST, "%s lost: %s", d->name, reason);
+}
+
+/* With the lock held and RT_OWED. The lock is dropped. */
+static void run_stop(struct rig_device *d)
+{
+	set_life(d, RT_STOPPING);
+	rig_rt_unlock(&d->lock);
+	d->module->stop(d->handle, d->stop_reason);
+	rig_rt_lock(&d->lock);
+	atomic_store_explicit(&d->dead->last, rig_rt_submitted(d), memory_order_release);
+	set_life(d, RT_ENDED);
+	rig_rt_unlock(&d->lock);
+	rig_rt_reap(d);
+}
+
+int rig_rt_enter(struct rig_device *d)
+{
+	if (rig_edge_forked())
+		return rig_rt_lost_error(d);
+	rig_rt_lock(&d->lock);
+	if (rig_rt_life_of(d) != RT_LIVE) {
+		rig_rt_unlock(&d->lock);
+		return rig_rt_lost_error(d);
+	}
+	d->inflight++;
+	rig_rt_unlock(&d->lock);
+	return 0;
+}
+
+void rig_rt_leave_locked(struct rig_device *d)
+{
+	d->inflight--;
+	if (d->inflight == 0 && rig_rt_life_of(d) == RT_OWED)
+		run_stop(d);
+	else
+		rig_rt_unlock(&d->lock);
+}
+
+void rig_rt_leave(struct rig_device *d, const char *fault)
+{
+	/* The call that faulted is in flight until the loss is told, so stop comes after it. */
+	if (fault)
+		rig_rt_lose(d, fault, true);
+	rig_rt_lock(&d->lock);
+	rig_rt_leave_locked(d);
+}
+
+int rig_rt_leave_with(struct rig_device *d, int answer, const char *fault)
+{
+	if (answer != RIG_FAULT) {
+		rig_rt_leave(d, NULL);
+		return answer;
+	}
+	rig_rt_leave(d, fault ? fault : "the driver faulted without a text");
+	return rig_rt_lost_error(d);
+}
+
+/* Its open values are judged against the word as it stands now, whatever the word shows later. */
+static void publish_dead(struct rig_device *d, const char *reason)
+{
+	struct rig_rt_slot *slot = rig_rt_slot(d);
+	struct rig_rt_dead *dead = d->dead;
+	uint64_t word = rig_rt_word(d->slot), submitted = rig_rt_submitted(d);
+
+	dead->reached = word < submitted ? word : submitted;
+	(void)snprintf(dead->reason, sizeof(dead->reason), "%s", reason);
+	/* A turn in flight may still hand over a value. */
+	atomic_store_explicit(&dead->last, d->turn ? UINT64_MAX : submitted, memory_order_relaxed);
+	if (d->turn || dead->reached < submitted) {
+		d->dead_published = true;
+		rig_rt_dead_publish(slot, dead);
+	}
+	atomic_fetch_and_explicit(&slot->flags, ~(uint32_t)RT_SLOT_LIVE, memory_order_release);
+}
+
+bool rig_rt_lose_locked(struct rig_device *d, const char *reason, bool stops)
+{
+	if (rig_rt_life_of(d) != RT_LIVE)
+		return false;
+	publish_dead(d, reason);
+	d->stop_reason = stops ? d->dead->reason : NULL;
+	set_life(d, RT_LOSING);
+	return true;
+}
+
+static bool waits_for(const struct rig_device *d, const struct rig_device *producer)
+{
+	uint32_t i;
+
+	for (i = 0; i < d->nproducers; i++)
+		if (rig_rt_slot_of(d->producers[i]) == producer->slot &&
+		        rig_rt_value_of(d->producers[i]) > producer->dead->reached)
+			return true;
+	return false;
+}
+
+/* Loses each live device whose queue waits for an unreached value of `dead`; answers them with a reference. */
+static struct rig_device *lose_waiters(struct rig_device *dead)
+{
+	struct rig_device *d, *victims = NULL;
+	char reason[RT_REASON_BYTES];
+
+	(void)snprintf(reason, sizeof(reason), "%s lost", dead->name);
+	rig_rt_lock(&rig_rt_registry);
+	for (d = rig_rt_devices; d; d = d->next) {
+		if (d == dead)
+			continue;
+		rig_rt_lock(&d->lock);
+		if (waits_for(d, dead) && rig_rt_lose_locked(d, reason, false)) {
+			/* Live until now, so open's own reference is there. */
+			d->spread_next = victims;
+			victims = rig_device_get(d);
+		}
+		rig_rt_unlock(&d->lock);
+	}
+	rig_rt_unlock(&rig_rt_registry);
+	return victims;
+}
+
+static void owe_stop(struct rig_device *d)
+{
+	rig_rt_lock(&d->lock);
+	set_life(d, RT_OWED);
+	if (d->inflight == 0)
+		run_stop(d);
+	else
+		rig_rt_unlock(&d->lock);
+}
+
+/* Every waiter is told before stop may raise a word that would release them. */
+void rig_rt_lose_finish(struct rig_device *d)
+{
+	struct rig_device *pending = rig_device_get(d), *told = NULL;
+
+	d->spread_next = NULL;
+	while (pending) {
+		struct rig_device *dead = pending, *victims;
+
+		pending = dead->spread_next;
+		dead->spread_next = told;
+		told = dead;
+		victims = lose_waiters(dead);
+		while (victims) {
+			struct rig_device *victim = victims;
+
+			victims = victim->spread_next;
+			victim->spread_next = pending;
+			pending = victim;
+		}
+	}
+	while (told) {
+		struct rig_device *dead = told;
+
+		told = dead->spread_next;
+		owe_stop(dead);
+		rig_device_put(dead);
+	}
+}
+
+void rig_rt_lose(struct rig_device *d, const char *reason, bool stops)
+{
+	bool mine;
+
+	if (rig_edge_forked())
+		return;
+	rig_rt_lock(&d->lock);
+	mine = rig_rt_lose_locked(d, reason, stops);
+	rig_rt_unlock(&d->lock);
+	if (!mine)
+		return;
+	rig_rt_failure_note(d->name, reason);
+	rig_rt_lose_finish(d);
+}
+
+/* Whether no work of the stopped device can run any more. */
+static bool is_over(struct rig_device *d)
+{
+	const char *fault = NULL;
+	uint64_t value = 0;
+
+	if (d->own_word && d->module->signaled(d->handle, &value, &fault) == 0)
+		rig_word_raise(&rig_rt_words[d->slot], value);
+	return rig_rt_word(d->slot) >= rig_rt_submitted(d);
+}
+
+/* One thread at a time gives back; who finds another at it leaves the rest to the next reap. */
+static bool reap_begin(struct rig_device *d)
+{
+	bool mine;
+
+	rig_rt_lock(&d->lock);
+	mine = rig_rt_life_of(d) == RT_ENDED && !d->reaping;
+	if (mine)
+		d->reaping = true;
+	rig_rt_unlock(&d->lock);
+	return mine;
+}
+
+static void reap_end(struct rig_device *d, bool over)
+{
+	rig_rt_lock(&d->lock);
+	d->reaping = false;
+	if (over)
+		set_life(d, RT_STOPPED);
+	rig_rt_unlock(&d->lock);
+}
+
+void rig_rt_reap(struct rig_device *d)
+{
+	bool over;
+
+	if (!reap_begin(d))
+		return;
+	over = is_over(d);
+	reap_end(d, over);
+	if (!over)
+		return;
+	rig_rt_staging_drop(d);
+	rig_rt_drain(d);
+	rig_rt_trim(d, 0);
+	if (d->own_word) {
+		const char *fault = NULL;
+
+		(void)d->module->free(d->handle, d->facts.word, &fault);
+	}
+	rig_rt_slot_give(d->slot);
+	/* The reference that open took for the device's life. */
+	rig_device_put(d);
+}
+
+void rig_rt_await_end(struct rig_device *d)
+{
+	enum rig_rt_life life;
+
+	rig_rt_lock(&d->lock);
+	while ((life = rig_rt_life_of(d)) != RT_ENDED && life != RT_STOPPED && life != RT_ORPHANED)
+		(void)pthread_cond_wait(&d->changed, &d->lock);
+	rig_rt_unlock(&d->lock);
+}

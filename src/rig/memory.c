@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "rt.h"
+
+#define PAGE UINT64_C(4096)
+/* Up to here sizes are rounded to pages; above, to an eighth of the power of two below. */
+#define SMALL UINT64_C(65536)
+#define PARTS 8u
+
+/* Sizes close to each other share a class, so that the cache finds memory for them. 0: overflow. */
+static uint64_t class_of(uint64_t bytes)
+{
+	uint64_t unit = PAGE;
+
+	if (bytes > SMALL)
+		unit = (UINT64_C(1) << (63 - __builtin_clzll(bytes))) / PARTS;
+	if (bytes > UINT64_MAX - unit)
+		return 0;
+	return (bytes + unit - 1) & ~(unit - 1);
+}
+
+static bool is_counted(const struct rig_device *d, enum rig_memory kind)
+{
+	return kind != RIG_PINNED || d->facts.host_addresses;
+}
+
+struct rig_rt_mem *rig_rt_mem_make(struct rig_device *d)
+{
+	struct rig_rt_mem *mem = calloc(1, sizeof(*mem));
+
+	if (!mem)
+		return NULL;
+	atomic_init(&mem->refs, 1);
+	(void)pthread_mutex_init(&mem->maps_lock, NULL);
+	mem->owner = rig_device_get(d);
+	return mem;
+}
+
+static void unmake(struct rig_rt_mem *mem)
+{
+	struct rig_device *owner = mem->owner;
+
+	rig_rt_uses_fini(mem);
+	(void)pthread_mutex_destroy(&mem->maps_lock);
+	free(mem);
+	rig_device_put(owner);
+}
+
+/* Takes bytes out of the budget: 0 or -ENOMEM. */
+static int count(struct rig_device *d, uint64_t bytes)
+{
+	int code = 0;
+
+	rig_rt_lock(&d->memory);
+	if (d->store.held > d->store.budget || bytes > d->store.budget - d->store.held)
+		code = -ENOMEM;
+	else
+		d->store.held += bytes;
+	rig_rt_unlock(&d->memory);
+	return code;
+}
+
+static void uncount(struct rig_device *d, uint64_t bytes)
+{
+	rig_rt_lock(&d->memory);
+	d->store.held -= bytes;
+	rig_rt_unlock(&d->memory);
+}
+
+/* A region that breaks the facts is the driver's fault: freed, and the device is lost. In a counted call. */
+static const char *breach(struct rig_device *d, const struct rig_location *at)
+{
+	uint64_t mask = (uint64_t)d->facts.alignment - 1;
+
+	if (d->facts.host_addresses && !at->has_host)
+		return "alloc made a region without a host address, against facts.host_addresses";
+	if ((at->has_address && at->address & mask) || (at->has_host && (uintptr_t)at->host & mask))
+		return "alloc made a region off facts.alignment";
+	return NULL;
+}
+
+/* 0, -ENOMEM (the device has none now) or RIG_LOST. */
+static int ask_driver(struct rig_device *d, enum rig_memory kind, uint64_t bytes, struct rig_rt_mem *mem)
+{
+	const char *fault = NULL, *broken, *ignored = NULL;
+	int code = rig_rt_enter(d);
+
+	if (code)
+		return code;
+	code = d->module->alloc(d->handle, kind, bytes, &mem->region, &fault);
+	if (code)
+		return rig_rt_leave_with(d, code, fault);
+	d->module->locate(d->handle, mem->region, &mem->at);
+	broken = breach(d, &mem->at);
+	if (!broken) {
+		rig_rt_leave(d, NULL);
+		return 0;
+	}
+	(void)d->module->free(d->handle, mem->region, &ignored);
+	rig_rt_leave(d, broken);
+	return rig_rt_lost_error(d);
+}
+
+/* One try: budget, then driver. */
+static int try_alloc(struct rig_device *d, enum rig_memory kind, uint64_t bytes, struct rig_rt_mem **made)
+{
+	struct rig_rt_mem *mem;
+	bool counted = is_counted(d, kind);
+	int code = counted ? count(d, bytes) : 0;
+
+	if (code)
+		return code;
+	mem = rig_rt_mem_make(d);
+	code = mem ? ask_driver(d, kind, bytes, mem) : -ENOMEM;
+	if (!code) {
+		mem->kind = kind;
+		mem->bytes = bytes;
+		mem->counted = counted;
+		*made = mem;
+		return 0;
+	}
+	if (mem)
+		unmake(mem);
+	if (counted)
+		uncount(d, bytes);
+	return code;
+}
+
+static int refuse(struct rig_device *d, uint64_t bytes)
+{
+	return rig_error_set(-ENOMEM,
+	        "%s: no memory for %" PRIu64 " bytes (%" PRIu64 " held of a budget of %" PRIu64
+	        "); free buffers or raise the budget",
+	        d->name, bytes, rig_held_bytes(d, NULL), rig_budget(d));
+}
+
+int rig_rt_mem_alloc(struct rig_device *d, enum rig_memory kind, uint64_t bytes, struct rig_rt_mem **mem)
+{
+	uint64_t rounded = class_of(bytes);
+	unsigned round;
+	int code;
+
+	if (d->facts.host_addresses)
+		kind = RIG_DEVICE;
+	if (!rig_rt_is_live(d))
+		return rig_rt_lost_error(d);
+	/* More than the budget in one request: at once, the cache kept. */
+	if (!rounded || (is_counted(d, kind) && bytes > rig_budget(d)))
+		return refuse(d, bytes);
+	if (is_counted(d, kind) && rounded > rig_budget(d))
+		rounded = bytes;
+	*mem = rig_rt_cache_take(d, kind, rounded);
+	if (*mem)
+		return 0;
+	for (round = 0;; round++) {
+		code = try_alloc(d, kind, rounded, mem);
+		if (code != -ENOMEM)
+			return code;
+		if (round + 1 == RT_ROUNDS)
+			return refuse(d, bytes);
+		code = rig_rt_reclaim(d, round);
+		if (code)
+			return code;
+		*mem = rig_rt_cache_take(d, kind, rounded);
+		if (*mem)
+			return 0;
+	}
+}
+
+void rig_rt_mem_get(struct rig_rt_mem *mem)
+{
+	if (mem)
+		atomic_fetch_add_explicit(&mem->refs, 1, memory_order_relaxed);
+}
+
+void rig_rt_mem_put(struct rig_rt_mem *mem)
+{
+	if (mem && atomic_fetch_sub_explicit(&mem->refs, 1, memory_order_acq_rel) == 1)
+		rig_rt_cache_give(mem);
+}
+
+bool rig_rt_region_free(struct rig_device *d, void *region)
+{
+	const char *fault = NULL;
+
+	/* An inherited device's regions are the parent's. */
+	if (rig_edge_forked() || rig_rt_life_of(d) == RT_ORPHANED)
+		return true;
+	if (rig_rt_life_of(d) == RT_STOPPED) {
+		(void)d->module->free(d->handle, region, &fault);
+		return true;
+	}
+	if (rig_rt_enter(d))
+		return false;
+	(void)rig_rt_leave_with(d, d->module->free(d->handle, region, &fault), fault);
+	return true;
+}
+
+bool rig_rt_mem_destroy(struct rig_rt_mem *mem)
+{
+	if (!rig_rt_maps_destroy(mem))
+		return false;
+	if (mem->region && !rig_rt_region_free(mem->owner, mem->region))
+		return false;
+	if (mem->counted)
+		uncount(mem->owner, mem->bytes);
+	unmake(mem);
+	return true;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+#include "rt.h"
+
+/* A cache is asked for memory often and may hold much: no more candidates of a bucket are looked at. */
+#define LOOKS 16u
+
+static unsigned bucket_of(enum rig_memory kind, uint64_t bytes)
+{
+	uint64_t pages = bytes >> 12;
+
+	return (unsigned)((pages * 7 + (pages >> 6) * 3 + (uint64_t)kind) % RT_BUCKETS);
+}
+
+static void wait_list_push(struct rig_device *d, struct rig_rt_mem *mem)
+{
+	rig_rt_lock(&d->memory);
+	mem->next = d->store.waiting;
+	d->store.waiting = mem;
+	rig_rt_unlock(&d->memory);
+}
+
+static void cache_push(struct rig_device *d, struct rig_rt_mem *mem)
+{
+	unsigned bucket = bucket_of(mem->kind, mem->bytes);
+
+	rig_rt_uses_forget(mem, d->slot);
+	rig_rt_lock(&d->memory);
+	mem->next = d->store.cache[bucket];
+	d->store.cache[bucket] = mem;
+	d->store.cached += mem->bytes;
+	rig_rt_unlock(&d->memory);
+}
+
+/* What the host addresses is handed out only once the device's own work on it is done too: the program may
+   store to it at once. Other memory is ordered by the device. */
+static bool is_ready(struct rig_rt_mem *mem)
+{
+	return !mem->at.has_host || rig_rt_uses_over(mem, 0);
+}
+
+struct rig_rt_mem *rig_rt_cache_take(struct rig_device *d, enum rig_memory kind, uint64_t bytes)
+{
+	struct rig_rt_mem **at, *mem;
+	unsigned looks = 0;
+
+	rig_rt_lock(&d->memory);
+	at = &d->store.cache[bucket_of(kind, bytes)];
+	for (; (mem = *at) && looks < LOOKS; at = &mem->next, looks++)
+		if (mem->bytes == bytes && mem->kind == kind && is_ready(mem))
+			break;
+	if (looks == LOOKS)
+		mem = NULL;
+	if (mem) {
+		*at = mem->next;
+		d->store.cached -= mem->bytes;
+		atomic_store_explicit(&mem->refs, 1, memory_order_relaxed);
+	}
+	rig_rt_unlock(&d->memory);
+	return mem;
+}
+
+/* Where dropped memory goes now: back to the driver, to the cache, or on waiting. */
+static void settle(struct rig_device *d, struct rig_rt_mem *mem)
+{
+	bool live = rig_rt_is_live(d);
+
+	if (live && !mem->host_owned) {
+		if (rig_rt_uses_over(mem, d->slot))
+			cache_push(d, mem);
+		else
+			wait_list_push(d, mem);
+		return;
+	}
+	if (rig_rt_life_of(d) == RT_ORPHANED || rig_rt_uses_over(mem, 0))
+		if (rig_rt_mem_destroy(mem))
+			return;
+	wait_list_push(d, mem);
+}
+
+void rig_rt_cache_give(struct rig_rt_mem *mem)
+{
+	struct rig_device *d = mem->owner;
+
+	if (rig_rt_is_live(d) && !mem->host_owned && rig_rt_uses_over(mem, d->slot)) {
+		cache_push(d, mem);
+		/* Lost meanwhile: what emptied the cache may have looked before. */
+		if (rig_rt_is_live(d))
+			return;
+	} else {
+		wait_list_push(d, mem);
+	}
+	rig_rt_drain(d);
+}
+
+static struct rig_rt_mem *take_waiting(struct rig_device *d)
+{
+	struct rig_rt_mem *list;
+
+	rig_rt_lock(&d->memory);
+	list = d->store.waiting;
+	d->store.waiting = NULL;
+	rig_rt_unlock(&d->memory);
+	return list;
+}
+
+static struct rig_rt_deferred *take_deferred(struct rig_device *d)
+{
+	struct rig_rt_deferred *list;
+
+	rig_rt_lock(&d->memory);
+	list = d->store.deferred;
+	d->store.deferred = NULL;
+	rig_rt_unlock(&d->memory);
+	return list;
+}
+
+static void deferred_push(struct rig_device *d, struct rig_rt_deferred *deferred)
+{
+	rig_rt_lock(&d->memory);
+	deferred->next = d->store.deferred;
+	d->store.deferred = deferred;
+	rig_rt_unlock(&d->memory);
+}
+
+static bool is_due(const struct rig_device *d, uint64_t value)
+{
+	enum rig_rt_life life = rig_rt_life_of(d);
+
+	if (life == RT_LIVE)
+		return rig_rt_point_over(rig_rt_bits(d->slot, value));
+	return life == RT_STOPPED;
+}
+
+static void run_deferred(struct rig_device *d)
+{
+	struct rig_rt_deferred *list = take_deferred(d);
+
+	while (list) {
+		struct rig_rt_deferred *deferred = list;
+
+		list = deferred->next;
+		if (is_due(d, deferred->value))
+			deferred->run(deferred);
+		else
+			deferred_push(d, deferred);
+	}
+}
+
+void rig_rt_drain(struct rig_device *d)
+{
+	struct rig_rt_mem *list;
+
+	if (rig_edge_forked())
+		return;
+	/* What is given back may hold the last references. */
+	(void)rig_device_get(d);
+	run_deferred(d);
+	list = take_waiting(d);
+	while (list) {
+		struct rig_rt_mem *mem = list;
+
+		list = mem->next;
+		settle(d, mem);
+	}
+	if (rig_rt_life_of(d) >= RT_STOPPED)
+		rig_rt_trim(d, 0);
+	rig_device_put(d);
+}
+
+void rig_rt_drain_all(void)
+{
+	struct rig_device *d = NULL;
+
+	while ((d = rig_rt_next(d))) {
+		rig_rt_reap(d);
+		rig_rt_drain(d);
+	}
+}
+
+void rig_rt_defer(struct rig_device *d, struct rig_rt_deferred *deferred)
+{
+	deferred_push(d, deferred);
+	rig_rt_drain(d);
+}
+
+/* Unlinks cached memory that nothing uses, down to `keep` bytes. */
+static struct rig_rt_mem *take_idle(struct rig_device *d, uint64_t keep)
+{
+	struct rig_rt_mem *list = NULL, **at, *mem;
+	bool stopped = rig_rt_life_of(d) >= RT_STOPPED;
+	unsigned i;
+
+	rig_rt_lock(&d->memory);
+	for (i = 0; i < RT_BUCKETS; i++) {
+		at = &d->store.cache[i];
+		while ((mem = *at) && d->store.cached > keep) {
+			if (!stopped && !rig_rt_uses_over(mem, 0)) {
+				at = &mem->next;
+				continue;
+			}
+			*at = mem->next;
+			d->store.cached -= mem->bytes;
+			mem->next = list;
+			list = mem;
+		}
+	}
+	rig_rt_unlock(&d->memory);
+	return list;
+}
+
+void rig_rt_trim(struct rig_device *d, uint64_t keep)
+{
+	struct rig_rt_mem *list = take_idle(d, keep);
+
+	while (list) {
+		struct rig_rt_mem *mem = list;
+
+		list = mem->next;
+		if (!rig_rt_mem_destroy(mem))
+			wait_list_push(d, mem);
+	}
+}
+
+/* An unreached point that holds dropped memory back, or 0. */
+static uint64_t holding_point(struct rig_device *d)
+{
+	struct rig_rt_mem *mem;
+	uint64_t bits = 0;
+	unsigned i;
+
+	rig_rt_lock(&d->memory);
+	for (mem = d->store.waiting; mem && !bits; mem = mem->next)
+		for (i = 0; i < RT_USES && !bits; i++) {
+			bits = atomic_load_explicit(&mem->uses.word[i], memory_order_acquire);
+			if (rig_rt_point_state(bits) != RT_PENDING)
+				bits = 0;
+		}
+	rig_rt_unlock(&d->memory);
+	return bits;
+}
+
+int rig_rt_reclaim(struct rig_device *d, unsigned round)
+{
+	uint64_t bits;
+	int code;
+
+	if (round > 0) {
+		code = rig_rt_wait_value(d, rig_rt_submitted(d));
+		if (code)
+			return code;
+		/* A loss of the holder keeps its memory; the next try answers. */
+		while ((bits = holding_point(d)) && !rig_rt_wait_bits(bits))
+			;
+	}
+	rig_rt_drain_all();
+	rig_rt_trim(d, 0);
+	return rig_rt_is_live(d) ? 0 : rig_rt_lost_error(d);
+}
+
+void rig_cache_trim(struct rig_device *device, uint64_t keep)
+{
+	rig_rt_drain(device);
+	rig_rt_trim(device, keep);
+}
+
+uint64_t rig_budget(const struct rig_device *device)
+{
+	return __atomic_load_n(&device->store.budget, __ATOMIC_RELAXED);
+}
+
+void rig_set_budget(struct rig_device *device, uint64_t bytes)
+{
+	uint64_t live;
+
+	rig_rt_lock(&device->memory);
+	__atomic_store_n(&device->store.budget, bytes, __ATOMIC_RELAXED);
+	live = device->store.held -
+	       (device->store.cached < device->store.held ? device->store.cached : device->store.held);
+	rig_rt_unlock(&device->memory);
+	rig_cache_trim(device, bytes > live ? bytes - live : 0);
+}
+
+uint64_t rig_held_bytes(struct rig_device *device, uint64_t *cached)
+{
+	uint64_t held;
+
+	rig_rt_lock(&device->memory);
+	held = device->store.held;
+	if (cached)
+		*cached = device->store.cached;
+	rig_rt_unlock(&device->memory);
+	return held;
+}

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of librig share.
+ *
+ * Locks, outermost first: a name (open.c) > the registry (slot.c) > a device's `lock`. A device's `memory`
+ * lock and a memory's `maps` lock are innermost. No lock but a name is held while the library waits, calls a
+ * cold function of a driver or a program's callback. A device's `lock` is held across its hot calls unless the
+ * driver may block in them; then `turn` keeps the calls one at a time.
+ */
+#ifndef RT_H
+#define RT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "edge_fork.h"
+#include "rig.h"
+
+#define RT_REASON_BYTES 512u
+#define RT_NAME_BYTES   128u
+
+/* The most producers a submit names to the device's queue; it waits on the host for more. */
+#define RT_WAITS 64u
+
+/* How long a wait sleeps in the driver before it looks again. */
+#define RT_STILL_MS 200u
+
+/* Tries of an allocation, the first included, before it is refused (rig-behaviour: rounds). */
+#define RT_ROUNDS 4u
+
+#define RT_NS_PER_MS UINT64_C(1000000)
+
+struct rig_rt_mem;
+
+/* ---- Locks ---- */
+
+static inline void rig_rt_lock(pthread_mutex_t *lock)
+{
+	(void)pthread_mutex_lock(lock);
+	rig_locks_add(1);
+}
+
+static inline void rig_rt_unlock(pthread_mutex_t *lock)
+{
+	rig_locks_add(-1);
+	(void)pthread_mutex_unlock(lock);
+}
+
+/* ---- Slots and points (slot.c) ---- */
+
+/* The values of one dead device of a slot that were open when it was lost: (reached, last]. For ever. */
+struct rig_rt_dead {
+	struct rig_rt_dead *next;
+	uint64_t reached;
+	_Atomic uint64_t last;
+	char name[RT_NAME_BYTES];
+	char reason[RT_REASON_BYTES];
+};
+
+enum {
+	RT_SLOT_LIVE = 1,  /* a live device has it */
+	RT_SLOT_STORE = 2, /* its word advances by RIG_STORE */
+	RT_SLOT_OWN = 4,   /* the driver has a word of its own; the array's word follows it */
+};
+
+/* What everyone may read of a device without holding it. */
+struct rig_rt_slot {
+	_Atomic uint64_t submitted, committed;
+	_Atomic uint32_t flags;
+	_Atomic(struct rig_rt_dead *) dead;
+	struct rig_device *device; /* under the registry's lock */
+	uint64_t base;             /* under the registry's lock: the device's values start after it */
+};
+
+enum rig_rt_state {
+	RT_PENDING,
+	RT_REACHED,
+	RT_LOST,
+	RT_NO_POINT,
+};
+
+extern struct rig_rt_slot rig_rt_slots[RIG_WORD_COUNT];
+extern pthread_mutex_t rig_rt_registry;
+
+static inline uint64_t rig_rt_bits(uint32_t slot, uint64_t value)
+{
+	return (uint64_t)slot << RIG_VALUE_BITS | value;
+}
+
+static inline uint32_t rig_rt_slot_of(uint64_t bits)
+{
+	return (uint32_t)(bits >> RIG_VALUE_BITS);
+}
+
+static inline uint64_t rig_rt_value_of(uint64_t bits)
+{
+	return bits & ((UINT64_C(1) << RIG_VALUE_BITS) - 1);
+}
+
+/* The array, for a slot that was handed out. */
+extern rig_atomic_u64 *rig_rt_words;
+
+static inline uint64_t rig_rt_word(uint32_t slot)
+{
+	return rig_word_load(&rig_rt_words[slot]);
+}
+
+/* 0 with a slot, -ENOSPC. */
+int rig_rt_slot_take(uint32_t *slot);
+/* Gives back a slot whose word can no longer move. */
+void rig_rt_slot_give(uint32_t slot);
+/* In a forked child: no slot of the parent's is handed out again. */
+void rig_rt_slots_reborn(void);
+
+/* Adds it to the slot's, for ever; at most one thread at a time for each slot. */
+void rig_rt_dead_publish(struct rig_rt_slot *slot, struct rig_rt_dead *dead);
+enum rig_rt_state rig_rt_point_state(uint64_t bits);
+/* Whether the work of the point can no longer run, done or dropped: what memory waits for. */
+bool rig_rt_point_over(uint64_t bits);
+/* The live or dying device of a point with a reference, or NULL. */
+struct rig_device *rig_rt_point_device(uint64_t bits);
+/* Sets rig_error for a lost point and answers RIG_LOST. */
+int rig_rt_point_lost(uint64_t bits);
+
+/* ---- Devices ---- */
+
+enum rig_rt_life {
+	RT_LIVE,
+	RT_LOSING,   /* being lost: who waits on it in a queue is being told */
+	RT_OWED,     /* stop is due, once no counted call is in flight */
+	RT_STOPPING, /* in stop */
+	RT_ENDED,    /* stop returned */
+	RT_STOPPED,  /* the word shows the last value: everything was given back */
+	RT_ORPHANED, /* inherited by a forked child */
+};
+
+/* Something to do once no work up to `value` can run. Embedded in who asks, so that asking cannot fail. */
+struct rig_rt_deferred {
+	struct rig_rt_deferred *next;
+	uint64_t value;
+	void (*run)(struct rig_rt_deferred *deferred);
+};
+
+struct rig_rt_hang {
+	bool running;
+	uint64_t seen;  /* the word when the clock last started */
+	uint64_t since; /* by the device's clock */
+};
+
+#define RT_BUCKETS 64u
+
+/* What a device holds of memory. Under the device's `memory` lock. */
+struct rig_rt_store {
+	uint64_t budget, held, cached;
+	struct rig_rt_mem *cache[RT_BUCKETS];
+	struct rig_rt_mem *waiting; /* dropped, but other work uses it */
+	struct rig_rt_deferred *deferred;
+};
+
+struct rig_rt_staging; /* staging.c */
+
+struct rig_device {
+	/* Constant after open. */
+	const struct rig_driver_module *module;
+	void *handle;
+	const struct rig_driver *hot;
+	void *edge;
+	uint32_t slot;
+	bool own_word;
+	bool watchdog;
+	uint64_t (*now)(void *arg);
+	void *now_arg;
+	int64_t hang_ms; /* 0: none */
+	struct rig_facts facts;
+	char name[RT_NAME_BYTES];
+	struct rig_device *next, *prev; /* of all devices, by opening; under the registry's lock */
+
+	_Atomic uint32_t refs;
+	_Atomic uint32_t life; /* enum rig_rt_life; written under `lock` */
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* life, turn */
+	bool turn;              /* a hot call is in flight without the lock */
+	bool reaping;
+	uint32_t inflight; /* counted calls */
+	uint64_t base;
+	const char *stop_reason;
+	struct rig_rt_dead *dead; /* its own, allocated at open; the slot's once published */
+	bool dead_published;
+	struct rig_device *spread_next;
+	struct rig_rt_hang hang;
+	/* The latest value of each producer that its queues wait for. */
+	uint32_t nproducers;
+	uint64_t producers[RT_WAITS];
+
+	pthread_mutex_t memory;
+	struct rig_rt_store store;
+
+	pthread_mutex_t staging_lock; /* one staged copy at a time: held while waiting, by copies alone */
+	struct rig_rt_staging *staging;
+};
+
+static inline enum rig_rt_life rig_rt_life_of(const struct rig_device *d)
+{
+	return (enum rig_rt_life)atomic_load_explicit(&d->life, memory_order_acquire);
+}
+
+static inline bool rig_rt_is_live(const struct rig_device *d)
+{
+	return rig_rt_life_of(d) == RT_LIVE && !rig_edge_forked();
+}
+
+static inline struct rig_rt_slot *rig_rt_slot(const struct rig_device *d)
+{
+	return &rig_rt_slots[d->slot];
+}
+
+/* Once stop returned the slot may be another device's, so the device keeps its last value. */
+static inline uint64_t rig_rt_submitted(const struct rig_device *d)
+{
+	if (rig_rt_life_of(d) >= RT_ENDED) {
+		uint64_t last = atomic_load_explicit(&d->dead->last, memory_order_acquire);
+
+		if (last != UINT64_MAX)
+			return last;
+	}
+	return atomic_load_explicit(&rig_rt_slot(d)->submitted, memory_order_acquire);
+}
+
+/* Links and unlinks a device from the registry and its slot (device.c). */
+void rig_rt_enlist(struct rig_device *d);
+/* A reference, or false for a device whose last one is gone; under the registry's lock. */
+bool rig_rt_try_get(struct rig_device *d);
+/* The first or next device with a reference; drops `after`'s. NULL at the end. */
+struct rig_device *rig_rt_next(struct rig_device *after);
+extern struct rig_device *rig_rt_devices; /* under the registry's lock */
+
+/* Checks facts' bounds: 0 or -EINVAL (facts.c). */
+int rig_rt_facts_check(const char *name, const struct rig_facts *facts);
+
+/* Registers the fork handlers once; 0 or a negative errno (fork.c). */
+int rig_rt_fork_init(void);
+/* In a forked child, of open.c. */
+void rig_rt_names_reborn(void);
+
+/* ---- Loss (loss.c) ---- */
+
+/* Enters a counted call: 0 or RIG_LOST. */
+int rig_rt_enter(struct rig_device *d);
+/* Leaves it; `fault` (or NULL) loses the device. */
+void rig_rt_leave(struct rig_device *d, const char *fault);
+/* Leaves it after an answer: RIG_FAULT loses the device and becomes RIG_LOST, others are handed on. */
+int rig_rt_leave_with(struct rig_device *d, int answer, const char *fault);
+/* Answers RIG_LOST with the device's reason in rig_error. */
+int rig_rt_lost_error(struct rig_device *d);
+/* Loses the device. `stops` is whether stop is told the reason (faults and hangs). */
+void rig_rt_lose(struct rig_device *d, const char *reason, bool stops);
+/* The same with the lock held; true if this call lost it: then rig_rt_lose_finish without the lock. */
+bool rig_rt_lose_locked(struct rig_device *d, const char *reason, bool stops);
+void rig_rt_lose_finish(struct rig_device *d);
+/* Leaves a counted call with the lock held, which it drops. */
+void rig_rt_leave_locked(struct rig_device *d);
+/* Gives back what a stopped device had, once its word shows the last value. Never waits. */
+void rig_rt_reap(struct rig_device *d);
+/* Blocks until stop returned. */
+void rig_rt_await_end(struct rig_device *d);
+
+/* ---- Failure of the process (fail.c) ---- */
+
+bool rig_rt_failed(void);
+void rig_rt_failure_note(const char *name, const char *reason);
+void rig_rt_failure_reborn(void);
+
+/* ---- Waiting (wait.c, hang.c) ---- */
+
+/* The device's progress; reads a word of the driver's own through `signaled` and raises the array's. */
+uint64_t rig_rt_progress(struct rig_device *d);
+int rig_rt_wait_bits(uint64_t bits);
+int rig_rt_wait_value(struct rig_device *d, uint64_t value);
+int rig_rt_commit(struct rig_device *d, uint64_t value);
+/* Runs the hang clock: the milliseconds a sleep may take now (at least 1), or 0: the device was lost. */
+uint64_t rig_rt_hang_check(struct rig_device *d);
+/* Starts the watchdog's thread: 0 or a negative errno. */
+int rig_rt_watchdog_start(struct rig_device *d);
+
+/* Takes and gives the turn of hot calls, with the lock held. False: the device is no longer live. */
+bool rig_rt_turn_take(struct rig_device *d);
+void rig_rt_turn_give(struct rig_device *d);
+/* Around a hot call, with the lock and the turn held: drops the lock where the driver may block. */
+void rig_rt_hot_begin(struct rig_device *d);
+void rig_rt_hot_end(struct rig_device *d);
+
+/* ---- Memory (stamp.c, memory.c, mapping.c, reclaim.c) ---- */
+
+typedef _Atomic uint64_t rig_rt_stamp;
+
+#define RT_USES 4u
+
+/* The point of each device's last use. A word belongs to one slot for the memory's life. */
+struct rig_rt_uses {
+	rig_rt_stamp word[RT_USES];
+	_Atomic(struct rig_rt_uses *) next;
+};
+
+/* A region on another device over the memory. */
+struct rig_rt_map {
+	struct rig_rt_map *next;
+	struct rig_device *device; /* a reference */
+	void *region;              /* NULL: the device never maps it */
+	struct rig_location at;
+};
+
+struct rig_rt_mem {
+	_Atomic uint32_t refs;
+	enum rig_memory kind;
+	bool host_owned;          /* over memory of the program's: neither cached nor counted */
+	bool counted;             /* in the device's budget */
+	struct rig_device *owner; /* a reference */
+	void *region;
+	struct rig_location at;
+	uint64_t bytes;
+	struct rig_rt_mem *next; /* in a cache or waiting list */
+	pthread_mutex_t maps_lock;
+	struct rig_rt_map *maps;
+	rig_rt_stamp write;
+	struct rig_rt_uses uses;
+};
+
+/* The stamp word of a slot, claimed if it has none; NULL without memory. */
+rig_rt_stamp *rig_rt_stamp_claim(struct rig_rt_mem *mem, uint32_t slot);
+/* Whether no use by other devices than `slot`'s can still run (slot 0: by any device). */
+bool rig_rt_uses_over(struct rig_rt_mem *mem, uint32_t slot);
+/* Blocks until the host may access it. 0 or RIG_LOST. */
+int rig_rt_mem_wait(struct rig_rt_mem *mem, enum rig_access access);
+/* Forgets every use but those of `slot`. */
+void rig_rt_uses_forget(struct rig_rt_mem *mem, uint32_t slot);
+void rig_rt_uses_fini(struct rig_rt_mem *mem);
+
+int rig_rt_mem_alloc(struct rig_device *d, enum rig_memory kind, uint64_t bytes, struct rig_rt_mem **mem);
+/* A memory of the program's: `region` from map_host. */
+struct rig_rt_mem *rig_rt_mem_make(struct rig_device *d);
+void rig_rt_mem_get(struct rig_rt_mem *mem);
+void rig_rt_mem_put(struct rig_rt_mem *mem);
+/* Gives the regions back and frees it; no work may use it. False: a device is being stopped, ask again. */
+bool rig_rt_mem_destroy(struct rig_rt_mem *mem);
+/* Frees a driver's region by the rules of the device's life. False: not while it is being stopped. */
+bool rig_rt_region_free(struct rig_device *d, void *region);
+/* The mapping on `d`, made at the first call. 0, -ENOTSUP, -ENOMEM, RIG_LOST. */
+int rig_rt_map_on(struct rig_rt_mem *mem, struct rig_device *d, const struct rig_rt_map **map);
+/* map_host with one retry after memory was given back. 0, -ENOTSUP, -ENOMEM, RIG_LOST. */
+int rig_rt_map_host(struct rig_device *d, void *host, uint64_t bytes, void **region);
+bool rig_rt_maps_destroy(struct rig_rt_mem *mem);
+
+/* Takes due memory and deferred work back; never waits for work. */
+void rig_rt_drain(struct rig_device *d);
+void rig_rt_drain_all(void);
+/* Runs it when due, at once if it is. */
+void rig_rt_defer(struct rig_device *d, struct rig_rt_deferred *deferred);
+/* Gives memory back for the try after `round` (0, 1, ...): later rounds wait for work. 0 or RIG_LOST. */
+int rig_rt_reclaim(struct rig_device *d, unsigned round);
+/* Gives cached memory without uses to the driver until at most `keep` bytes are cached. */
+void rig_rt_trim(struct rig_device *d, uint64_t keep);
+/* Takes a memory of that size and kind out of the cache, or NULL. */
+struct rig_rt_mem *rig_rt_cache_take(struct rig_device *d, enum rig_memory kind, uint64_t bytes);
+void rig_rt_cache_give(struct rig_rt_mem *mem);
+
+struct rig_buffer {
+	_Atomic uint32_t refs;
+	struct rig_device *device; /* a reference; the owner or the one mapped on */
+	struct rig_rt_mem *mem;    /* NULL: no bytes */
+	void *region;              /* on `device` */
+	struct rig_location at;    /* of the region on `device` */
+	void *host;                /* the buffer's first byte, or NULL */
+	uint64_t offset, bytes;
+};
+
+/* -EINVAL unless offset + bytes lies in the buffer. */
+int rig_rt_buffer_bounds(const struct rig_buffer *buffer, const char *name, uint64_t offset, uint64_t bytes);
+/* RIG_LOST if the buffer's device or its memory's owner is lost. */
+int rig_rt_buffer_usable(const struct rig_buffer *buffer);
+
+/* ---- Submitting (submit.c) ---- */
+
+struct rig_rt_use {
+	struct rig_rt_mem *mem; /* NULL: nothing */
+	rig_rt_stamp *stamp;    /* of the submitting device */
+	bool write;
+};
+
+struct rig_rt_job {
+	struct rig_device *device;
+	const struct rig_part *parts;
+	uint32_t nparts;
+	void *scratch;
+	const struct rig_run *run;
+	const struct rig_rt_use *uses[2];
+	uint32_t nuses[2];
+	_Atomic uint64_t *last; /* raised to the value; or NULL */
+};
+
+int rig_rt_submit(const struct rig_rt_job *job, const struct rig_point *waits, uint32_t nwaits,
+        struct rig_point *point);
+
+/* A copy of one row on the device's copy engine between regions it addresses (copy.c). */
+int rig_rt_copy_submit(struct rig_device *d, const struct rig_buffer *dst, uint64_t dst_offset,
+        const struct rig_buffer *src, uint64_t src_offset, uint64_t bytes, struct rig_point *point);
+/* Copies through the device's staging memory (staging.c). */
+int rig_rt_stage_write(struct rig_buffer *buffer, uint64_t offset, const void *src, uint64_t bytes);
+int rig_rt_stage_read(struct rig_buffer *buffer, uint64_t offset, void *dst, uint64_t bytes);
+int rig_rt_stage_copy(struct rig_buffer *dst, uint64_t dst_offset, struct rig_buffer *src,
+        uint64_t src_offset, uint64_t bytes);
+/* Puts the staging memory; no copy is in flight. */
+void rig_rt_staging_drop(struct rig_device *d);
+
+/* ---- Images and submissions ---- */
+
+struct rig_image {
+	_Atomic uint32_t refs;
+	struct rig_device *device;
+	void *image;
+	struct rig_rt_mem *code; /* NULL: the driver placed it */
+	struct rig_rt_deferred deferred;
+};
+
+struct rig_rt_kept {
+	struct rig_rt_kept *next;
+	void *object;
+	void (*put)(void *object);
+};
+
+/* What a run must know of a launch. */
+struct rig_rt_launch {
+	bool has_threads;
+	uint32_t threads;
+};
+
+struct rig_rt_slot_rule {
+	uint64_t least;     /* bytes that the copies of the submission reach */
+	bool needs_address; /* a ref names it */
+};
+
+struct rig_submission {
+	_Atomic uint32_t refs;
+	struct rig_device *device;
+	uint32_t nparts, nslots, reads, nfixed, nimages;
+	struct rig_part *parts;
+	void *scratch;
+	void *block; /* what parts point to: words, refs, after */
+	struct rig_rt_launch *launches;
+	struct rig_rt_slot_rule *rules;
+	struct rig_buffer **fixed;
+	struct rig_rt_use *fixed_uses;
+	struct rig_image **images;
+	uint64_t args_bytes;
+	pthread_mutex_t keep_lock;
+	struct rig_rt_kept *kept;
+	_Atomic uint64_t last;
+	struct rig_rt_deferred deferred;
+};
+
+/* Builds the parts (describe.c): 0 or a negative errno; the caller frees what was made. */
+int rig_rt_describe(struct rig_submission *s, const struct rig_description *description);
+
+struct rig_run_args {
+	struct rig_submission *submission; /* a reference */
+	_Atomic bool busy;
+	uint32_t unset;
+	void *args;
+	struct rig_run run;
+	struct rig_slot *slots;
+	struct rig_rt_use *uses;
+	struct rig_buffer **buffers;
+};
+
+#endif

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+#include "rt.h"
+
+/* A driver that answers RIG_GROW again and again after growth breaks the contract. */
+#define MOST_GROWTHS 16u
+
+/* The points of other devices that a submit follows, at most one a producer. */
+struct follow {
+	uint32_t n;
+	struct rig_wait waits[RT_WAITS];
+	uint64_t bits[RT_WAITS];
+};
+
+/* Whether the device's queues wait for the producer (rig-behaviour 1.5). */
+static bool waits_in_queue(const struct rig_device *d, uint32_t flags)
+{
+	if (flags & RT_SLOT_OWN)
+		return false;
+	return flags & RT_SLOT_STORE ? d->facts.waits.stores : d->facts.waits.hosts;
+}
+
+/* Every wait for a value first commits its producer. */
+static int commit_producer(uint64_t bits)
+{
+	struct rig_device *producer;
+	int code;
+
+	if (atomic_load_explicit(&rig_rt_slots[rig_rt_slot_of(bits)].committed, memory_order_acquire) >=
+	        rig_rt_value_of(bits))
+		return 0;
+	producer = rig_rt_point_device(bits);
+	if (!producer)
+		return 0;
+	code = rig_rt_commit(producer, rig_rt_value_of(bits));
+	rig_device_put(producer);
+	return code;
+}
+
+static bool add(struct follow *f, uint64_t bits)
+{
+	uint32_t slot = rig_rt_slot_of(bits), i;
+
+	for (i = 0; i < f->n && rig_rt_slot_of(f->bits[i]) != slot; i++)
+		;
+	if (i == RT_WAITS)
+		return false;
+	if (i == f->n)
+		f->bits[f->n++] = 0;
+	if (f->bits[i] < bits)
+		f->bits[i] = bits;
+	f->waits[i].word = &rig_rt_words[slot];
+	f->waits[i].value = rig_rt_value_of(f->bits[i]);
+	return true;
+}
+
+/* A point that is not known to be reached: in the queue, or waited for here, holding no lock. */
+static int follow_pending(struct follow *f, const struct rig_device *d, uint64_t bits)
+{
+	uint32_t flags =
+	        atomic_load_explicit(&rig_rt_slots[rig_rt_slot_of(bits)].flags, memory_order_acquire);
+	int code;
+
+	if (!waits_in_queue(d, flags))
+		return rig_rt_wait_bits(bits);
+	code = commit_producer(bits);
+	if (code)
+		return code;
+	return add(f, bits) ? 0 : rig_rt_wait_bits(bits);
+}
+
+static int follow_point(struct follow *f, const struct rig_device *d, uint64_t bits)
+{
+	if (!rig_rt_value_of(bits))
+		return 0;
+	switch (rig_rt_point_state(bits)) {
+	case RT_REACHED:
+		return 0;
+	case RT_PENDING:
+		/* The device's own order covers its earlier work. */
+		return rig_rt_slot_of(bits) == d->slot ? 0 : follow_pending(f, d, bits);
+	case RT_LOST:
+		return rig_rt_point_lost(bits);
+	case RT_NO_POINT:
+		break;
+	}
+	return rig_error_set(-EINVAL, "no such point: slot %u, value %llu", rig_rt_slot_of(bits),
+	        (unsigned long long)rig_rt_value_of(bits));
+}
+
+static int follow_uses(struct follow *f, const struct rig_device *d, const struct rig_rt_mem *mem)
+{
+	const struct rig_rt_uses *uses = &mem->uses;
+	unsigned i;
+	int code;
+
+	for (; uses; uses = atomic_load_explicit(&uses->next, memory_order_acquire))
+		for (i = 0; i < RT_USES; i++) {
+			uint64_t bits = atomic_load_explicit(&uses->word[i], memory_order_acquire);
+
+			if (!bits)
+				return 0;
+			code = follow_point(f, d, bits);
+			if (code)
+				return code;
+		}
+	return 0;
+}
+
+/* A read follows the last write, a write every use. */
+static int follow_memory(
+        struct follow *f, const struct rig_device *d, const struct rig_rt_use *uses, uint32_t n)
+{
+	uint32_t i;
+	int code = 0;
+
+	for (i = 0; i < n && !code; i++) {
+		const struct rig_rt_mem *mem = uses[i].mem;
+
+		if (!mem)
+			continue;
+		if (mem->owner != d && !rig_rt_is_live(mem->owner))
+			return rig_rt_lost_error(mem->owner);
+		code = follow_point(f, d, atomic_load_explicit(&mem->write, memory_order_acquire));
+		if (!code && uses[i].write)
+			code = follow_uses(f, d, mem);
+	}
+	return code;
+}
+
+static int collect(
+        struct follow *f, const struct rig_rt_job *job, const struct rig_point *waits, uint32_t nwaits)
+{
+	uint32_t i;
+	int code = 0;
+
+	f->n = 0;
+	for (i = 0; i < nwaits && !code; i++)
+		code = follow_point(f, job->device, waits[i].bits);
+	for (i = 0; i < 2 && !code; i++)
+		code = follow_memory(f, job->device, job->uses[i], job->nuses[i]);
+	return code;
+}
+
+/* Drops producers that are past the value the queues wait for. */
+static void compact(struct rig_device *d)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < d->nproducers; i++)
+		if (!rig_rt_point_over(d->producers[i]))
+			d->producers[n++] = d->producers[i];
+	d->nproducers = n;
+}
+
+static bool record_one(struct rig_device *d, uint64_t bits)
+{
+	uint32_t i;
+
+	for (i = 0; i < d->nproducers; i++)
+		if (rig_rt_slot_of(d->producers[i]) == rig_rt_slot_of(bits)) {
+			if (d->producers[i] < bits)
+				d->producers[i] = bits;
+			return true;
+		}
+	if (d->nproducers == RT_WAITS)
+		compact(d);
+	if (d->nproducers == RT_WAITS)
+		return false;
+	d->producers[d->nproducers++] = bits;
+	return true;
+}
+
+/*
+ * Records what the queues will wait for, with the lock held: a producer's loss, which takes this lock to look
+ * at the record, either finds it or is found here. 0, RIG_LOST, or -EAGAIN: wait on the host instead.
+ */
+static int record(struct rig_device *d, const struct follow *f)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->n; i++)
+		if (rig_rt_point_state(f->bits[i]) == RT_LOST)
+			return rig_rt_point_lost(f->bits[i]);
+	for (i = 0; i < f->n; i++)
+		if (!record_one(d, f->bits[i]))
+			return -EAGAIN;
+	return 0;
+}
+
+static int ask_room(struct rig_device *d, const struct rig_rt_job *job, uint32_t nwaits)
+{
+	int answer;
+
+	rig_rt_hot_begin(d);
+	answer = d->hot->room(d->edge, job->parts, job->nparts, nwaits, job->run, job->scratch);
+	rig_rt_hot_end(d);
+	return answer;
+}
+
+/* What a value leaves behind, whatever submit answered: it was handed over, or the device is lost. */
+static void stamp(const struct rig_rt_job *job, uint64_t bits)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < 2; i++)
+		for (k = 0; k < job->nuses[i]; k++) {
+			const struct rig_rt_use *use = &job->uses[i][k];
+
+			if (!use->mem)
+				continue;
+			atomic_store_explicit(use->stamp, bits, memory_order_release);
+			if (use->write)
+				atomic_store_explicit(&use->mem->write, bits, memory_order_release);
+		}
+	if (job->last)
+		atomic_store_explicit(job->last, rig_rt_value_of(bits), memory_order_release);
+}
+
+/* Nothing between the value and the end of the turn can fail without losing the device. */
+static bool hand_over(
+        struct rig_device *d, const struct rig_rt_job *job, const struct follow *f, uint64_t *bits)
+{
+	struct rig_rt_slot *slot = rig_rt_slot(d);
+	uint64_t value = atomic_load_explicit(&slot->submitted, memory_order_relaxed) + 1;
+	const char *failure = NULL;
+	int answer;
+
+	*bits = rig_rt_bits(d->slot, value);
+	/* Before the call, so that memory is never seen unused while its work is under way. */
+	stamp(job, *bits);
+	atomic_store_explicit(&slot->submitted, value, memory_order_release);
+	rig_rt_hot_begin(d);
+	answer = d->hot->submit(d->edge, value, job->parts, job->nparts, f->waits, f->n, job->run,
+	        job->scratch, NULL, &failure);
+	rig_rt_hot_end(d);
+	if (answer == RIG_COMMITTED)
+		atomic_store_explicit(&slot->committed, value, memory_order_release);
+	else if (answer != RIG_OK)
+		return rig_rt_lose_locked(d,
+		        answer == RIG_FAILED && failure
+		                ? failure
+		                : "the driver's submit gave no answer of the contract",
+		        true);
+	return false;
+}
+
+static int grow(struct rig_device *d, const struct rig_rt_job *job, uint32_t nwaits)
+{
+	const char *fault = NULL;
+	uint64_t missing = 0;
+	unsigned round;
+	int code;
+
+	for (round = 0; round < RT_ROUNDS; round++) {
+		code = rig_rt_enter(d);
+		if (code)
+			return code;
+		code = rig_rt_leave_with(d,
+		        d->module->grow(d->handle, job->parts, job->nparts, nwaits, &missing, &fault), fault);
+		if (code == RIG_GROWN || code < 0)
+			return code;
+		code = round + 1 < RT_ROUNDS ? rig_rt_reclaim(d, round) : 0;
+		if (code)
+			return code;
+	}
+	return rig_error_set(-ENOMEM, "%s: its queues need %llu bytes more to take this submission", d->name,
+	        (unsigned long long)missing);
+}
+
+/* Waits, without the lock and the turn, until one more value than `seen` is reached. */
+static int await_room(struct rig_device *d, uint64_t seen)
+{
+	if (seen >= rig_rt_submitted(d)) {
+		rig_rt_lose(d, "room answered RIG_LATER while no work was under way", true);
+		return rig_rt_lost_error(d);
+	}
+	return rig_rt_wait_value(d, seen + 1);
+}
+
+static int never(struct rig_device *d)
+{
+	const char *why = rig_error();
+
+	return rig_error_set(
+	        -EINVAL, "%s never runs this: %s", d->name, why[0] ? why : "it exceeds its queues");
+}
+
+enum step {
+	STEP_DONE,
+	STEP_LATER,
+	STEP_GROW,
+	STEP_HOST, /* wait for the producers on the host */
+	STEP_FAIL,
+};
+
+/* One turn. *code with STEP_FAIL; *seen with STEP_LATER. */
+static enum step take_turn(
+        const struct rig_rt_job *job, const struct follow *f, uint64_t *bits, uint64_t *seen, int *code)
+{
+	struct rig_device *d = job->device;
+	enum step step = STEP_FAIL;
+	bool lost = false;
+
+	rig_rt_lock(&d->lock);
+	if (!rig_rt_turn_take(d)) {
+		rig_rt_unlock(&d->lock);
+		*code = rig_rt_lost_error(d);
+		return STEP_FAIL;
+	}
+	*seen = rig_rt_word(d->slot);
+	switch (ask_room(d, job, f->n)) {
+	case RIG_FITS:
+		*code = rig_rt_life_of(d) == RT_LIVE ? record(d, f) : rig_rt_lost_error(d);
+		if (*code == -EAGAIN)
+			step = STEP_HOST;
+		if (!*code) {
+			lost = hand_over(d, job, f, bits);
+			step = STEP_DONE;
+		}
+		break;
+	case RIG_LATER:
+		step = STEP_LATER;
+		break;
+	case RIG_GROW:
+		step = STEP_GROW;
+		break;
+	case RIG_NEVER:
+		*code = never(d);
+		break;
+	default:
+		lost = rig_rt_lose_locked(d, "the driver's room gave no answer of the contract", true);
+		*code = RIG_LOST;
+	}
+	if (step == STEP_DONE && rig_rt_life_of(d) != RT_LIVE) {
+		step = STEP_FAIL;
+		*code = RIG_LOST;
+	}
+	rig_rt_turn_give(d);
+	if (lost) {
+		rig_rt_failure_note(d->name, d->dead->reason);
+		rig_rt_lose_finish(d);
+	}
+	if (step == STEP_FAIL && *code == RIG_LOST && !rig_rt_is_live(d))
+		(void)rig_rt_lost_error(d);
+	return step;
+}
+
+static int wait_on_host(struct follow *f)
+{
+	uint32_t i;
+	int code = 0;
+
+	for (i = 0; i < f->n && !code; i++)
+		code = rig_rt_wait_bits(f->bits[i]);
+	f->n = 0;
+	return code;
+}
+
+int rig_rt_submit(
+        const struct rig_rt_job *job, const struct rig_point *waits, uint32_t nwaits, struct rig_point *point)
+{
+	struct rig_device *d = job->device;
+	struct follow follow;
+	uint64_t bits = 0, seen = 0;
+	unsigned growths = 0;
+	int code;
+
+	if (rig_edge_forked())
+		return rig_rt_lost_error(d);
+	code = collect(&follow, job, waits, nwaits);
+	while (!code) {
+		switch (take_turn(job, &follow, &bits, &seen, &code)) {
+		case STEP_DONE:
+			if (point)
+				point->bits = bits;
+			return 0;
+		case STEP_LATER:
+			code = await_room(d, seen);
+			break;
+		case STEP_GROW:
+			if (growths++ == MOST_GROWTHS)
+				rig_rt_lose(d, "room asks for growth again and again", true);
+			code = grow(d, job, follow.n);
+			break;
+		case STEP_HOST:
+			code = wait_on_host(&follow);
+			break;
+		case STEP_FAIL:
+			break;
+		}
+	}
+	return code;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include "rt.h"
+
+/* A wait reads the word so long before it asks the driver to sleep: about a round trip to a device. */
+#define SPIN_NS 4000u
+/* Reads of the word between two looks at the clock. */
+#define SPIN_READS 32u
+
+bool rig_rt_turn_take(struct rig_device *d)
+{
+	while (d->turn && rig_rt_life_of(d) == RT_LIVE)
+		(void)pthread_cond_wait(&d->changed, &d->lock);
+	if (rig_rt_life_of(d) != RT_LIVE)
+		return false;
+	if (d->facts.may_block) {
+		d->turn = true;
+		d->inflight++;
+	}
+	return true;
+}
+
+/* Also after a loss meanwhile: the counted call ends, so a stop that is owed runs at the caller's leave. */
+void rig_rt_turn_give(struct rig_device *d)
+{
+	if (!d->facts.may_block) {
+		rig_rt_unlock(&d->lock);
+		return;
+	}
+	d->turn = false;
+	(void)pthread_cond_broadcast(&d->changed);
+	rig_rt_leave_locked(d);
+}
+
+void rig_rt_hot_begin(struct rig_device *d)
+{
+	if (d->facts.may_block)
+		rig_rt_unlock(&d->lock);
+}
+
+void rig_rt_hot_end(struct rig_device *d)
+{
+	if (d->facts.may_block)
+		rig_rt_lock(&d->lock);
+}
+
+static uint64_t committed_of(const struct rig_device *d)
+{
+	return atomic_load_explicit(&rig_rt_slot(d)->committed, memory_order_acquire);
+}
+
+/* With the turn. True: the device was lost by it. */
+static bool commit_now(struct rig_device *d, uint64_t value)
+{
+	const char *failure = NULL;
+	int answer;
+
+	rig_rt_hot_begin(d);
+	answer = d->hot->commit(d->edge, value, &failure);
+	rig_rt_hot_end(d);
+	if (answer == RIG_OK) {
+		if (committed_of(d) < value)
+			atomic_store_explicit(&rig_rt_slot(d)->committed, value, memory_order_release);
+		return false;
+	}
+	if (answer != RIG_FAILED || !failure)
+		failure = "the driver's commit gave no answer of the contract";
+	return rig_rt_lose_locked(d, failure, true);
+}
+
+int rig_rt_commit(struct rig_device *d, uint64_t value)
+{
+	bool lost;
+
+	if (committed_of(d) >= value)
+		return 0;
+	if (rig_edge_forked())
+		return rig_rt_lost_error(d);
+	rig_rt_lock(&d->lock);
+	if (!rig_rt_turn_take(d)) {
+		rig_rt_unlock(&d->lock);
+		return rig_rt_lost_error(d);
+	}
+	lost = rig_rt_life_of(d) == RT_LIVE && committed_of(d) < value && commit_now(d, value);
+	rig_rt_turn_give(d);
+	if (!lost)
+		return 0;
+	rig_rt_failure_note(d->name, d->dead->reason);
+	rig_rt_lose_finish(d);
+	return rig_rt_lost_error(d);
+}
+
+uint64_t rig_rt_progress(struct rig_device *d)
+{
+	const char *fault = NULL;
+	uint64_t value = 0;
+	int answer;
+
+	if (!d->own_word || rig_rt_enter(d))
+		return rig_rt_word(d->slot);
+	answer = d->module->signaled(d->handle, &value, &fault);
+	if (answer == 0)
+		rig_word_raise(&rig_rt_words[d->slot], value);
+	(void)rig_rt_leave_with(d, answer, fault);
+	return rig_rt_word(d->slot);
+}
+
+static inline void pause_once(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* Only where work writes the word by itself: a driver that must run to write it gets the time instead. */
+static bool spin_for(const struct rig_device *d, uint64_t value)
+{
+	uint64_t end;
+	unsigned i;
+
+	if (d->facts.completion != RIG_STORE || d->own_word)
+		return false;
+	end = rig_now_ns() + SPIN_NS;
+	do {
+		for (i = 0; i < SPIN_READS; i++) {
+			if (rig_rt_word(d->slot) >= value)
+				return true;
+			pause_once();
+		}
+	} while (rig_now_ns() < end);
+	return false;
+}
+
+/* One sleep in the driver. An answer but 0 means a lost device, which the caller's next look tells. */
+static int sleep_once(struct rig_device *d, uint64_t seen)
+{
+	const char *fault = NULL;
+	uint64_t still = rig_rt_hang_check(d);
+	int code;
+
+	if (!still)
+		return RIG_LOST;
+	code = rig_rt_enter(d);
+	if (code)
+		return code;
+	return rig_rt_leave_with(d, d->module->sleep(d->handle, seen, still, &fault), fault);
+}
+
+int rig_rt_wait_value(struct rig_device *d, uint64_t value)
+{
+	uint64_t bits = rig_rt_bits(d->slot, value), seen;
+	bool spun = false;
+
+	for (;;) {
+		seen = rig_rt_progress(d);
+		switch (rig_rt_point_state(bits)) {
+		case RT_REACHED:
+			return 0;
+		case RT_LOST:
+			return rig_rt_point_lost(bits);
+		case RT_NO_POINT:
+			return rig_error_set(-EINVAL,
+			        "value %llu of %s was never submitted; the last one is %llu",
+			        (unsigned long long)value, d->name, (unsigned long long)rig_rt_submitted(d));
+		case RT_PENDING:
+			break;
+		}
+		if (rig_edge_forked())
+			return rig_rt_lost_error(d);
+		if (rig_rt_commit(d, value))
+			continue;
+		if (!spun && spin_for(d, value))
+			continue;
+		spun = true;
+		(void)sleep_once(d, seen);
+	}
+}
+
+int rig_rt_wait_bits(uint64_t bits)
+{
+	struct rig_device *d;
+	int code;
+
+	switch (rig_rt_point_state(bits)) {
+	case RT_REACHED:
+		return 0;
+	case RT_LOST:
+		return rig_rt_point_lost(bits);
+	case RT_NO_POINT:
+		return rig_error_set(-EINVAL, "no such point: slot %u, value %llu", rig_rt_slot_of(bits),
+		        (unsigned long long)rig_rt_value_of(bits));
+	case RT_PENDING:
+		break;
+	}
+	d = rig_rt_point_device(bits);
+	/* It stopped meanwhile, so the point is judged now. */
+	if (!d)
+		return rig_rt_point_state(bits) == RT_REACHED ? 0 : rig_rt_point_lost(bits);
+	code = rig_rt_wait_value(d, rig_rt_value_of(bits));
+	rig_device_put(d);
+	return code;
+}
+
+int rig_wait(struct rig_point point)
+{
+	return rig_rt_wait_bits(point.bits);
+}
+
+int rig_wait_device(struct rig_device *device, uint64_t value)
+{
+	if (value > rig_rt_submitted(device))
+		return rig_error_set(-EINVAL, "value %llu of %s was never submitted; the last one is %llu",
+		        (unsigned long long)value, device->name,
+		        (unsigned long long)rig_rt_submitted(device));
+	return rig_rt_wait_value(device, value);
+}
+
+int rig_reached(struct rig_point point)
+{
+	enum rig_rt_state state = rig_rt_point_state(point.bits);
+
+	if (state == RT_PENDING &&
+	        atomic_load_explicit(&rig_rt_slots[rig_rt_slot_of(point.bits)].flags, memory_order_relaxed) &
+	                RT_SLOT_OWN) {
+		struct rig_device *d = rig_rt_point_device(point.bits);
+
+		if (d)
+			(void)rig_rt_progress(d);
+		rig_device_put(d);
+		state = rig_rt_point_state(point.bits);
+	}
+	if (state == RT_LOST)
+		return rig_rt_point_lost(point.bits);
+	if (state == RT_NO_POINT)
+		return rig_error_set(-EINVAL, "no such point: slot %u, value %llu",
+		        rig_rt_slot_of(point.bits), (unsigned long long)rig_rt_value_of(point.bits));
+	return state == RT_REACHED;
+}
+
+uint64_t rig_signaled(struct rig_device *device)
+{
+	uint64_t word;
+
+	if (!rig_rt_is_live(device)) {
+		word = rig_rt_life_of(device) == RT_LIVE ? rig_rt_word(device->slot) : device->dead->reached;
+		return word;
+	}
+	(void)rig_rt_commit(device, rig_rt_submitted(device));
+	word = rig_rt_progress(device);
+	return rig_rt_is_live(device) ? word : device->dead->reached;
+}

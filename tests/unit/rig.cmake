@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: MIT
+foreach(name IN ITEMS open submit)
+  rig_test(test_rig_${name} SOURCES test_rig_${name}.c LINKS test_polled LABEL unit)
+endforeach()

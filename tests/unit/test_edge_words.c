@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "edge_fork.h"
+
+#define BYTES (RIG_WORD_COUNT * sizeof(uint64_t))
+
+static void the_array_is_page_aligned_and_zero(void **state)
+{
+	rig_atomic_u64 *words = rig_words();
+	uint32_t i;
+
+	(void)state;
+	assert_non_null(words);
+	assert_int_equal((uintptr_t)words % 4096, 0);
+	for (i = 0; i < RIG_WORD_COUNT; i++)
+		assert_int_equal(rig_word_load(&words[i]), 0);
+}
+
+static void there_is_one_array_a_process(void **state)
+{
+	(void)state;
+	assert_ptr_equal(rig_words(), rig_words());
+	assert_int_equal(rig_words_fd(), rig_words_fd());
+}
+
+static void a_device_that_maps_the_descriptor_sees_the_words(void **state)
+{
+	rig_atomic_u64 *words = rig_words();
+	uint64_t *device;
+
+	(void)state;
+	device = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, rig_words_fd(), 0);
+	assert_ptr_not_equal(device, MAP_FAILED);
+	rig_word_raise(&words[7], 41);
+	assert_int_equal(device[7], 41);
+	device[8] = 99;
+	assert_int_equal(rig_word_load(&words[8]), 99);
+	assert_int_equal(munmap(device, BYTES), 0);
+}
+
+static void the_descriptor_is_close_on_exec(void **state)
+{
+	(void)state;
+	assert_true(fcntl(rig_words_fd(), F_GETFD) & FD_CLOEXEC);
+}
+
+static void raising_never_lowers(void **state)
+{
+	rig_atomic_u64 *words = rig_words();
+
+	(void)state;
+	rig_word_raise(&words[9], UINT64_C(1) << 33);
+	rig_word_raise(&words[9], 5);
+	assert_int_equal(rig_word_load(&words[9]), UINT64_C(1) << 33);
+}
+
+/* The child's answer: 0, or the number of the step that failed. */
+static int child_sees_a_private_copy(int to_parent, int from_parent)
+{
+	rig_atomic_u64 *words = rig_words();
+	char byte = 'x';
+
+	if (!rig_edge_forked())
+		return 1;
+	if (rig_word_load(&words[20]) != 3)
+		return 2;
+	if (rig_words_fd() != -1)
+		return 3;
+	/* The parent writes its word; the copy stays. */
+	if (write(to_parent, &byte, 1) != 1 || read(from_parent, &byte, 1) != 1)
+		return 4;
+	if (rig_word_load(&words[20]) != 3)
+		return 5;
+	rig_word_raise(&words[21], 77);
+	if (rig_word_load(&words[21]) != 77)
+		return 6;
+	rig_edge_reborn();
+	return rig_edge_forked() ? 7 : 0;
+}
+
+static void a_forked_child_has_a_private_copy_and_knows(void **state)
+{
+	rig_atomic_u64 *words = rig_words();
+	int there[2], back[2], status;
+	char byte;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pipe(there), 0);
+	assert_int_equal(pipe(back), 0);
+	rig_word_raise(&words[20], 3);
+	child = fork();
+	if (child == 0)
+		_exit(child_sees_a_private_copy(there[1], back[0]));
+	assert_int_equal(read(there[0], &byte, 1), 1);
+	rig_word_raise(&words[20], 4);
+	assert_int_equal(write(back[1], &byte, 1), 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(rig_word_load(&words[21]), 0);
+	assert_false(rig_edge_forked());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(the_array_is_page_aligned_and_zero),
+	        cmocka_unit_test(there_is_one_array_a_process),
+	        cmocka_unit_test(a_device_that_maps_the_descriptor_sees_the_words),
+	        cmocka_unit_test(the_descriptor_is_close_on_exec),
+	        cmocka_unit_test(raising_never_lowers),
+	        cmocka_unit_test(a_forked_child_has_a_private_copy_and_knows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
