@@ -5,18 +5,12 @@
 #include <unistd.h>
 
 #include "rig_edge.h"
-#include "edge_fork.h"
 
-#define WORD_BYTES  ((size_t)RIG_WORD_COUNT * sizeof(uint64_t))
-#define ALIVE_BYTES 4096u
-
-static const uint32_t always_alive = 1;
-const uint32_t *rig_edge_alive = &always_alive;
+#define WORD_BYTES ((size_t)RIG_WORD_COUNT * sizeof(uint64_t))
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static rig_atomic_u64 *words;
 static int words_fd = -1;
-static uint32_t *alive;
 
 static void lock_making(void)
 {
@@ -86,30 +80,10 @@ static int map_words(void)
 	return 0;
 }
 
-static int make_alive(void)
-{
-	void *at = mmap(NULL, ALIVE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (at == MAP_FAILED)
-		return -errno;
-	if (madvise(at, ALIVE_BYTES, MADV_WIPEONFORK)) {
-		int code = -errno;
-
-		(void)munmap(at, ALIVE_BYTES);
-		return code;
-	}
-	alive = at;
-	*alive = 1;
-	return 0;
-}
-
 static int make_words(void)
 {
-	int code = alive ? 0 : make_alive();
+	int code = map_words();
 
-	if (code)
-		return rig_error_set(code, "cannot make the page that notices a fork: %s", strerror(-code));
-	code = map_words();
 	if (code)
 		return rig_error_set(
 		        code, "cannot make the word array of %zu bytes: %s", WORD_BYTES, strerror(-code));
@@ -121,7 +95,6 @@ static int make_words(void)
 		words_fd = -1;
 		return rig_error_set(code, "cannot register the fork handler of the word array");
 	}
-	__atomic_store_n(&rig_edge_alive, alive, __ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -147,10 +120,4 @@ int rig_words_fd(void)
 	fd = words_fd;
 	unlock_making();
 	return fd;
-}
-
-void rig_edge_reborn(void)
-{
-	if (alive)
-		__atomic_store_n(alive, 1, __ATOMIC_RELAXED);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The processor's own instructions, in one file. */
 #include "rt.h"
 
 /*
@@ -11,5 +12,14 @@ RIG_API void rig_code_sync(void)
 	__asm__ volatile("isb" ::: "memory");
 #else
 	atomic_signal_fence(memory_order_seq_cst);
+#endif
+}
+
+void rig_rt_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
 #endif
 }

@@ -84,7 +84,7 @@ void rig_device_put(struct rig_device *device)
 	if (!device || atomic_fetch_sub_explicit(&device->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	delist(device);
-	if (rig_rt_life_of(device) == RT_STOPPED && !rig_edge_forked())
+	if (rig_rt_life_of(device) == RT_STOPPED && !rig_rt_forked())
 		device->module->release(device->handle);
 	(void)pthread_mutex_destroy(&device->lock);
 	(void)pthread_mutex_destroy(&device->memory);

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: MIT */
+#include <sys/mman.h>
+
 #include "rt.h"
+
+#define ALIVE_BYTES 4096u
+
+static const uint32_t always_alive = 1;
+const uint32_t *rig_rt_alive = &always_alive;
+
+static uint32_t *alive; /* what rig_rt_alive points to from the first open on */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int answer;
@@ -51,12 +60,33 @@ static void child(void)
 	rig_rt_names_reborn();
 	rig_rt_failure_reborn();
 	(void)pthread_mutex_unlock(&rig_rt_registry);
-	rig_edge_reborn();
+	/* New devices may be opened: every inherited one says by itself that it is lost. */
+	*alive = 1;
+}
+
+static int make_alive(void)
+{
+	void *at = mmap(NULL, ALIVE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int code;
+
+	if (at == MAP_FAILED)
+		return -errno;
+	if (madvise(at, ALIVE_BYTES, MADV_WIPEONFORK)) {
+		code = -errno;
+		(void)munmap(at, ALIVE_BYTES);
+		return code;
+	}
+	alive = at;
+	*alive = 1;
+	__atomic_store_n(&rig_rt_alive, alive, __ATOMIC_RELEASE);
+	return 0;
 }
 
 static void init(void)
 {
-	answer = -pthread_atfork(prepare, parent, child);
+	answer = make_alive();
+	if (!answer)
+		answer = -pthread_atfork(prepare, parent, child);
 }
 
 int rig_rt_fork_init(void)

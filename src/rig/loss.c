@@ -32,7 +32,7 @@ static void run_stop(struct rig_device *d)
 
 int rig_rt_enter(struct rig_device *d)
 {
-	if (rig_edge_forked())
+	if (rig_rt_forked())
 		return rig_rt_lost_error(d);
 	rig_rt_lock(&d->lock);
 	if (rig_rt_life_of(d) != RT_LIVE) {
@@ -178,7 +178,7 @@ void rig_rt_lose(struct rig_device *d, const char *reason, bool stops)
 {
 	bool mine;
 
-	if (rig_edge_forked())
+	if (rig_rt_forked())
 		return;
 	rig_rt_lock(&d->lock);
 	mine = rig_rt_lose_locked(d, reason, stops);

@@ -186,7 +186,7 @@ bool rig_rt_region_free(struct rig_device *d, void *region)
 	const char *fault = NULL;
 
 	/* An inherited device's regions are the parent's. */
-	if (rig_edge_forked() || rig_rt_life_of(d) == RT_ORPHANED)
+	if (rig_rt_forked() || rig_rt_life_of(d) == RT_ORPHANED)
 		return true;
 	if (rig_rt_life_of(d) == RT_STOPPED) {
 		(void)d->module->free(d->handle, region, &fault);

@@ -150,7 +150,7 @@ void rig_rt_drain(struct rig_device *d)
 {
 	struct rig_rt_mem *list;
 
-	if (rig_edge_forked())
+	if (rig_rt_forked())
 		return;
 	/* What is given back may hold the last references. */
 	(void)rig_device_get(d);

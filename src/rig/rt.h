@@ -13,7 +13,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "edge_fork.h"
 #include "rig.h"
 
 #define RT_REASON_BYTES 512u
@@ -31,6 +30,17 @@
 #define RT_NS_PER_MS UINT64_C(1000000)
 
 struct rig_rt_mem;
+
+/* ---- Forks (fork.c) ---- */
+
+/* Points to a word that is 0 in a child in which no fork handler ran (a bare clone): the system wipes its
+   page. There every device is the parent's. Asking costs two loads. */
+extern const uint32_t *rig_rt_alive;
+
+static inline bool rig_rt_forked(void)
+{
+	return __atomic_load_n(__atomic_load_n(&rig_rt_alive, __ATOMIC_RELAXED), __ATOMIC_RELAXED) == 0;
+}
 
 /* ---- Locks ---- */
 
@@ -207,7 +217,7 @@ static inline enum rig_rt_life rig_rt_life_of(const struct rig_device *d)
 
 static inline bool rig_rt_is_live(const struct rig_device *d)
 {
-	return rig_rt_life_of(d) == RT_LIVE && !rig_edge_forked();
+	return rig_rt_life_of(d) == RT_LIVE && !rig_rt_forked();
 }
 
 static inline struct rig_rt_slot *rig_rt_slot(const struct rig_device *d)
@@ -272,6 +282,9 @@ void rig_rt_failure_note(const char *name, const char *reason);
 void rig_rt_failure_reborn(void);
 
 /* ---- Waiting (wait.c, hang.c) ---- */
+
+/* Tells the processor that this is a spin (code_sync.c). */
+void rig_rt_pause(void);
 
 /* The device's progress; reads a word of the driver's own through `signaled` and raises the array's. */
 uint64_t rig_rt_progress(struct rig_device *d);

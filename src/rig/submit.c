@@ -365,7 +365,7 @@ int rig_rt_submit(
 	unsigned growths = 0;
 	int code;
 
-	if (rig_edge_forked())
+	if (rig_rt_forked())
 		return rig_rt_lost_error(d);
 	code = collect(&follow, job, waits, nwaits);
 	while (!code) {

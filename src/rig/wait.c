@@ -73,7 +73,7 @@ int rig_rt_commit(struct rig_device *d, uint64_t value)
 
 	if (committed_of(d) >= value)
 		return 0;
-	if (rig_edge_forked())
+	if (rig_rt_forked())
 		return rig_rt_lost_error(d);
 	rig_rt_lock(&d->lock);
 	if (!rig_rt_turn_take(d)) {
@@ -104,15 +104,6 @@ uint64_t rig_rt_progress(struct rig_device *d)
 	return rig_rt_word(d->slot);
 }
 
-static inline void pause_once(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
 /* Only where work writes the word by itself: a driver that must run to write it gets the time instead. */
 static bool spin_for(const struct rig_device *d, uint64_t value)
 {
@@ -126,7 +117,7 @@ static bool spin_for(const struct rig_device *d, uint64_t value)
 		for (i = 0; i < SPIN_READS; i++) {
 			if (rig_rt_word(d->slot) >= value)
 				return true;
-			pause_once();
+			rig_rt_pause();
 		}
 	} while (rig_now_ns() < end);
 	return false;
@@ -166,7 +157,7 @@ int rig_rt_wait_value(struct rig_device *d, uint64_t value)
 		case RT_PENDING:
 			break;
 		}
-		if (rig_edge_forked())
+		if (rig_rt_forked())
 			return rig_rt_lost_error(d);
 		if (rig_rt_commit(d, value))
 			continue;
