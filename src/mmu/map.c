@@ -45,9 +45,12 @@ int rig_mmu_map_plan(struct rig_mmu_space *space, const struct table *t, unsigne
 			need[n + 1]++;
 		}
 		part.bytes = under_entry(level, &span);
-		rc = rig_mmu_map_plan(space, child, n + 1, part, need);
-		if (rc)
-			return rc;
+		/* Nothing overlaps in a new table, and one of the last level needs no others. */
+		if (child || n + 2 < space->format->levels) {
+			rc = rig_mmu_map_plan(space, child, n + 1, part, need);
+			if (rc)
+				return rc;
+		}
 		advance(&span, part.bytes);
 	}
 	return 0;

@@ -127,6 +127,8 @@ static void stock_empty(struct rig_mmu_space *space)
 int rig_mmu_stock_fill(struct rig_mmu_space *space, const uint64_t need[RIG_MMU_MAX_LEVELS])
 {
 	for (unsigned level = 0; level < space->format->levels; level++) {
+		struct table **end = &space->stock[level];
+
 		for (uint64_t n = 0; n < need[level]; n++) {
 			struct table *t;
 			int rc = rig_mmu_table_new(space, level, &t);
@@ -135,8 +137,9 @@ int rig_mmu_stock_fill(struct rig_mmu_space *space, const uint64_t need[RIG_MMU_
 				stock_empty(space);
 				return rc;
 			}
-			t->next = space->stock[level];
-			space->stock[level] = t;
+			/* In the order of allocation, which is the order of addresses more often than not. */
+			*end = t;
+			end = &t->next;
 		}
 	}
 	return 0;
