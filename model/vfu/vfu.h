@@ -209,8 +209,9 @@ void vfu_disconnect(struct vfu_device *dev, const char *why);
 
 /*
  * The configuration space as the client sees it. Values are little-endian in it, host-endian here; off is a
- * multiple of size, which is 1, 2 or 4. vfu_cfg_set() writes whatever the masks say and has no side effect.
- * Out of range reads as all ones and writes nothing.
+ * multiple of size, which is 1, 2 or 4. vfu_cfg_set() writes whatever the masks say and has no side effect;
+ * before the first client it also sets what a reset returns to. Out of range reads as all ones and writes
+ * nothing.
  */
 uint32_t vfu_cfg_read(const struct vfu_device *dev, uint32_t off, unsigned size);
 void vfu_cfg_set(struct vfu_device *dev, uint32_t off, unsigned size, uint32_t value);
