@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The firmware of RVX-1's command processor (docs/rvx1.md, sections 5, 7 and 10): one loop over queues that are state
- * machines. Nothing in it waits; each function does what can be done now and says whether something moved.
+ * machines. Nothing in it waits: each pass does what can be done now.
  */
 #ifndef FW_H
 #define FW_H
@@ -56,7 +56,9 @@ struct fw {
 	uint64_t tickets;      /* given out */
 	uint32_t nqueues;
 	uint32_t heartbeat;
-	bool faulted; /* nothing is started any more */
+	uint32_t queued[FW_ENGINES]; /* queues in line */
+	bool faulted;                /* nothing is started any more */
+	bool stirred;                /* in this pass: something that a queue served before it may wait for */
 };
 
 /* fw_main.c */
@@ -64,13 +66,13 @@ struct fw {
 /* The boot handshake as far as READY. False, with FW_STATE = FAILED: not a board that this firmware knows. */
 bool fw_boot(struct fw *fw);
 
-/* One pass of the loop. False: nothing moved, and there is nothing to do before something outside changes. */
+/* One pass of the loop. False: there is nothing to do before something outside changes. */
 bool fw_pass(struct fw *fw);
 
 /* fw_queue.c: one queue */
 
-/* Follows the queue's CTRL, then runs packets until it must wait or used its share of the pass. */
-bool fw_queue_serve(struct fw *fw, struct fw_queue *q);
+/* Follows the queue's CTRL, then runs packets until it must wait or used its share of the pass, then also stirs. */
+void fw_queue_serve(struct fw *fw, struct fw_queue *q);
 
 /* fw_packet.c: what packets do */
 
@@ -85,7 +87,7 @@ void fw_engine_init(struct fw *fw);
 void fw_engine_enqueue(struct fw *fw, struct fw_queue *q, enum fw_engine_id id);
 
 /* Takes finished jobs from the engines and starts waiting ones. */
-bool fw_engine_serve(struct fw *fw);
+void fw_engine_serve(struct fw *fw);
 
 /* Leaves the line. A running job goes on for nobody. */
 void fw_engine_leave(struct fw *fw, struct fw_queue *q);
@@ -93,7 +95,8 @@ void fw_engine_leave(struct fw *fw, struct fw_queue *q);
 /* fw_bus.c: memory that packets name, checked by fw_check_*() */
 
 /* False: system memory did not answer, and the queue's BUS fault is reported. */
-bool fw_bus_load(struct fw *fw, const struct fw_queue *q, uint64_t address, uint64_t *words, unsigned n);
+bool fw_bus_load(struct fw *fw, const struct fw_queue *q, uint64_t address, uint64_t *word);
+bool fw_bus_load_packet(struct fw *fw, struct fw_queue *q, uint64_t address);
 bool fw_bus_store(
         struct fw *fw, const struct fw_queue *q, uint64_t address, const uint64_t *words, unsigned n);
 

@@ -17,10 +17,17 @@ static bool answered(struct fw *fw, const struct fw_queue *q)
 	return false;
 }
 
-bool fw_bus_load(struct fw *fw, const struct fw_queue *q, uint64_t address, uint64_t *words, unsigned n)
+bool fw_bus_load(struct fw *fw, const struct fw_queue *q, uint64_t address, uint64_t *word)
 {
-	for (unsigned i = 0; i < n; i++)
-		words[i] = fw_load64(address + 8 * i);
+	*word = fw_load64(address);
+	return !(address & RVX1_SYSTEM) || answered(fw, q);
+}
+
+bool fw_bus_load_packet(struct fw *fw, struct fw_queue *q, uint64_t address)
+{
+#pragma GCC unroll 8
+	for (unsigned i = 0; i < FW_PACKET_WORDS; i++)
+		q->packet.words[i] = fw_load64(address + 8 * i);
 	return !(address & RVX1_SYSTEM) || answered(fw, q);
 }
 
@@ -29,5 +36,6 @@ bool fw_bus_store(
 {
 	for (unsigned i = 0; i < n; i++)
 		fw_store64(address + 8 * i, words[i]);
+	fw->stirred = true;
 	return !(address & RVX1_SYSTEM) || answered(fw, q);
 }

@@ -64,9 +64,9 @@ static bool unused_are_zero(const union fw_packet *p, unsigned uses)
 {
 	uint64_t others = 0;
 
+#pragma GCC unroll 7
 	for (unsigned i = 0; i < FW_PACKET_WORDS - 1; i++)
-		if (!(uses & USES(i)))
-			others |= p->words[1 + i];
+		others |= p->words[1 + i] & ((uint64_t)(uses >> i & 1) - 1);
 	return !others;
 }
 

@@ -34,7 +34,7 @@ static void write_copy(uint64_t base, const struct rvx1_copy_packet *c, uint32_t
 	fw_store32(base + RVX1_COPIER_FILL, fill);
 }
 
-static void start(struct fw_engine *e, struct fw_queue *q)
+static void start(struct fw *fw, struct fw_engine *e, struct fw_queue *q)
 {
 	const struct rvx1_packet *p = &q->packet.packet;
 
@@ -48,12 +48,13 @@ static void start(struct fw_engine *e, struct fw_queue *q)
 	e->entry = p->opcode == RVX1_OP_LAUNCH ? p->u.launch.entry : 0;
 	e->running = true;
 	q->job = FW_JOB_RUNNING;
+	fw->queued[q->engine]--;
 	/* The job's registers, and what earlier packets did to memory, before the engine starts. */
 	fw_release();
 	fw_store32(e->base + RVX1_ENGINE_CTRL, RVX1_ENGINE_START);
 }
 
-/* The queue that came first of those in line for the engine. NULL: none. */
+/* The queue that came first of those in line for the engine, of which there is one. */
 static struct fw_queue *next(struct fw *fw, enum fw_engine_id id)
 {
 	struct fw_queue *first = 0;
@@ -67,20 +68,18 @@ static struct fw_queue *next(struct fw *fw, enum fw_engine_id id)
 	return first;
 }
 
-static bool start_next(struct fw *fw, enum fw_engine_id id)
+static void start_next(struct fw *fw, enum fw_engine_id id)
 {
 	struct fw_engine *e = &fw->engines[id];
-	struct fw_queue *q = e->running || fw->faulted ? 0 : next(fw, id);
 
-	if (!q)
-		return false;
-	start(e, q);
-	return true;
+	if (fw->queued[id] && !e->running && !fw->faulted)
+		start(fw, e, next(fw, id));
 }
 
 void fw_engine_enqueue(struct fw *fw, struct fw_queue *q, enum fw_engine_id id)
 {
 	q->job = FW_JOB_QUEUED;
+	fw->queued[id]++;
 	q->engine = id;
 	q->ticket = fw->tickets++;
 	start_next(fw, id);
@@ -101,32 +100,27 @@ static void done(struct fw_engine *e)
 }
 
 /* Takes the engine's job when it has ended. */
-static bool collect(struct fw *fw, struct fw_engine *e)
+static void collect(struct fw *fw, struct fw_engine *e)
 {
 	uint32_t state = fw_load32(e->base + RVX1_ENGINE_STATE);
 
 	if (state != RVX1_ENGINE_DONE && state != RVX1_ENGINE_FAULTED)
-		return false;
+		return;
 	/* What the engine did comes before what the packets after it do. */
 	fw_acquire();
-	if (state == RVX1_ENGINE_DONE) {
+	if (state == RVX1_ENGINE_DONE)
 		done(e);
-		return true;
-	}
-	fw_report_engine_fault(fw, e);
-	return false;
+	else
+		fw_report_engine_fault(fw, e);
 }
 
-bool fw_engine_serve(struct fw *fw)
+void fw_engine_serve(struct fw *fw)
 {
-	bool moved = false;
-
 	for (unsigned i = 0; i < FW_ENGINES && !fw->faulted; i++) {
 		if (fw->engines[i].running)
-			moved |= collect(fw, &fw->engines[i]);
-		moved |= start_next(fw, (enum fw_engine_id)i);
+			collect(fw, &fw->engines[i]);
+		start_next(fw, (enum fw_engine_id)i);
 	}
-	return moved;
 }
 
 void fw_engine_leave(struct fw *fw, struct fw_queue *q)
@@ -134,5 +128,7 @@ void fw_engine_leave(struct fw *fw, struct fw_queue *q)
 	for (unsigned i = 0; i < FW_ENGINES; i++)
 		if (fw->engines[i].owner == q)
 			fw->engines[i].owner = 0;
+	if (q->job == FW_JOB_QUEUED)
+		fw->queued[q->engine]--;
 	q->job = FW_JOB_NONE;
 }

@@ -31,17 +31,30 @@ bool fw_boot(struct fw *fw)
 	return true;
 }
 
+/* Whether a queue waits for what another may have done in this pass, or has packets left. */
+static bool may_go_on(const struct fw *fw)
+{
+	if (!fw->stirred || fw->faulted)
+		return false;
+	for (uint32_t i = 0; i < fw->nqueues; i++) {
+		const struct fw_queue *q = &fw->queues[i];
+
+		if (q->read < q->written && q->job == FW_JOB_NONE)
+			return true;
+	}
+	return false;
+}
+
 bool fw_pass(struct fw *fw)
 {
-	bool moved;
-
 	fw_report_pass(fw);
 	if (fw->faulted)
 		return false;
-	moved = fw_engine_serve(fw);
+	fw->stirred = false;
+	fw_engine_serve(fw);
 	for (uint32_t i = 0; i < fw->nqueues && !fw->faulted; i++)
-		moved |= fw_queue_serve(fw, &fw->queues[i]);
-	return moved;
+		fw_queue_serve(fw, &fw->queues[i]);
+	return may_go_on(fw);
 }
 
 #ifdef __riscv

@@ -13,7 +13,7 @@ static bool run_wait(struct fw *fw, struct fw_queue *q)
 	const struct rvx1_word_packet *w = &q->packet.packet.u.word;
 	uint64_t word;
 
-	if (!fw_bus_load(fw, q, w->address, &word, 1) || word < w->value)
+	if (!fw_bus_load(fw, q, w->address, &word) || word < w->value)
 		return false;
 	/* What the word's writer did before it is seen by the packets after this. */
 	fw_acquire();
@@ -63,6 +63,7 @@ static bool run_signal(struct fw *fw, struct fw_queue *q)
 
 	if (*semaphore < value)
 		*semaphore = value;
+	fw->stirred = true;
 	return true;
 }
 

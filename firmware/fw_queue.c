@@ -42,20 +42,18 @@ static void disable(struct fw *fw, struct fw_queue *q)
 	fw_engine_leave(fw, q);
 	q->enabled = false;
 	q->holds = false;
+	q->written = q->read;
 }
 
-/* Follows CTRL. Whether it changed. */
-static bool follow(struct fw *fw, struct fw_queue *q)
+/* Follows CTRL. */
+static void follow(struct fw *fw, struct fw_queue *q)
 {
 	bool on = fw_load32(REG_OF(q, RVX1_QUEUE_CTRL)) & RVX1_QUEUE_ENABLE;
 
-	if (on == q->enabled)
-		return false;
-	if (on)
+	if (on && !q->enabled)
 		enable(fw, q);
-	else
+	else if (!on && q->enabled)
 		disable(fw, q);
-	return true;
 }
 
 /* Whether the host has written a packet that was not run. */
@@ -74,7 +72,7 @@ static bool fetch(struct fw *fw, struct fw_queue *q)
 {
 	uint64_t address = q->ring + (q->read & q->mask) * RVX1_PACKET_BYTES;
 
-	if (!has_next(q) || !fw_bus_load(fw, q, address, q->packet.words, FW_PACKET_WORDS))
+	if (!has_next(q) || !fw_bus_load_packet(fw, q, address))
 		return false;
 	q->holds = true;
 	if (fw_check_packet(&q->packet, fw->memory_bytes))
@@ -83,21 +81,28 @@ static bool fetch(struct fw *fw, struct fw_queue *q)
 	return false;
 }
 
-bool fw_queue_serve(struct fw *fw, struct fw_queue *q)
+/* Runs the packet in hand or the next one. False: there is none, it waits, or it faulted. */
+static bool run_one(struct fw *fw, struct fw_queue *q)
 {
-	bool moved = follow(fw, q);
+	if (!q->holds && !fetch(fw, q))
+		return false;
+	if (!fw_packet_run(fw, q))
+		return false;
+	q->holds = false;
+	q->read++;
+	return true;
+}
 
+void fw_queue_serve(struct fw *fw, struct fw_queue *q)
+{
+	unsigned n = 0;
+
+	follow(fw, q);
 	if (!q->enabled)
-		return moved;
-	for (unsigned n = 0; n < SHARE && !fw->faulted; n++) {
-		if (!q->holds && !fetch(fw, q))
-			break;
-		if (!fw_packet_run(fw, q))
-			break;
-		q->holds = false;
-		q->read++;
-		moved = true;
-	}
+		return;
+	while (n < SHARE && !fw->faulted && run_one(fw, q))
+		n++;
+	if (n == SHARE)
+		fw->stirred = true;
 	fw_report_read(q, q->read);
-	return moved;
 }

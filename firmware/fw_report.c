@@ -36,6 +36,7 @@ void fw_report_released(const struct fw_queue *q, uint64_t value)
 void fw_report_value(struct fw *fw, uint64_t value)
 {
 	fw->value = value;
+	fw->stirred = true;
 	/* Everything the value stands for comes before it is seen. */
 	fw_release();
 	fw_store64(STATUS(RVX1_STATUS_VALUE), value);

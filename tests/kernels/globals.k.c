@@ -6,7 +6,8 @@
 #include <string.h>
 
 struct globals {
-	uint64_t out; /* address of 8 words of 64 bits */
+	uint64_t
+	        out; /* address of 8 words of 64 bits: launches so far, 40 more, 42, 610, 'e' + 3, 14, 40, 'z' */
 };
 
 static uint64_t launches;     /* zeroed memory, kept between launches */
@@ -30,7 +31,7 @@ static uint64_t deep(uint64_t n)
 	for (unsigned i = 0; i < 16; i++)
 		frame[i] = n + i;
 	__asm__ volatile("" : : "r"(frame) : "memory");
-	return n ? deep(n - 1) + frame[n % 16] % 2 : 0;
+	return n ? deep(n - 1) + frame[n % 16] - n - n % 16 + 1 : 0;
 }
 
 uint64_t (*const calls[])(uint64_t) = {twice, fibonacci};
