@@ -24,7 +24,9 @@ static void read_link(const char *address, const char *name, char *to, size_t by
 		return;
 	target[n] = 0;
 	last = strrchr(target, '/');
-	snprintf(to, bytes, "%s", last ? last + 1 : target);
+	last = last ? last + 1 : target;
+	if (strlen(last) < bytes)
+		strcpy(to, last);
 }
 
 static void describe(struct pci_device *device, struct rig_pci_found *found)
@@ -33,8 +35,9 @@ static void describe(struct pci_device *device, struct rig_pci_found *found)
 	const char *name;
 
 	memset(found, 0, sizeof(*found));
-	snprintf(found->address, sizeof(found->address), "%04x:%02x:%02x.%x", (unsigned)device->domain & 0xFFFF,
-	        (unsigned)device->bus & 0xFF, (unsigned)device->dev & 0x1F, (unsigned)device->func & 7);
+	snprintf(found->address, sizeof(found->address), "%04x:%02x:%02x.%x",
+	        (unsigned)device->domain & 0xFFFF, (unsigned)device->bus & 0xFF, (unsigned)device->dev & 0x1F,
+	        (unsigned)device->func & 7);
 	found->vendor = device->vendor_id;
 	found->device = device->device_id;
 	found->class_code = device->device_class & 0xFFFFFF;

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <json-c/json.h>
+
+#include "rig_vfio.h"
+#include "rigctl.h"
+#include "run_args.h"
+
+#define MAX_REPEAT  1000000u
+#define PROGRESS_NS 2000000000ull
+
+struct job {
+	const char *device_text, *image_path, *function;
+	uint32_t grid[3], group[3], shared, repeat;
+	bool json;
+	struct run_args args;
+	uint8_t *binary;
+	uint64_t binary_bytes;
+	/* While the device is open. */
+	struct rig_device *device;
+	struct rig_image *image;
+	struct rig_submission *submission;
+	struct rig_run_args *run;
+	uint64_t fastest_ns, total_ns, value, bytes_in, bytes_out;
+};
+
+/* ---- The command line ---- */
+
+static bool parse_u32(const char *text, char **end, uint32_t *out)
+{
+	unsigned long long n;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	n = strtoull(text, end, 0);
+	*out = (uint32_t)n;
+	return !errno && n <= UINT32_MAX;
+}
+
+/* "X[,Y[,Z]]"; what is left out is 1. */
+static int parse_dims(const char *option, const char *text, uint32_t d[3])
+{
+	char *end = (char *)(uintptr_t)text;
+	unsigned i;
+
+	d[0] = d[1] = d[2] = 1;
+	for (i = 0; i < 3; i++) {
+		if (!parse_u32(end, &end, &d[i]) || (*end && *end != ','))
+			break;
+		if (!*end)
+			return 0;
+		end++;
+	}
+	return complain(EXIT_USAGE, "%s %s: X, X,Y or X,Y,Z, numbers below 2^32", option, text);
+}
+
+static int parse_number(const char *option, const char *text, uint32_t least, uint32_t most, uint32_t *out)
+{
+	char *end;
+
+	if (!parse_u32(text, &end, out) || *end || *out < least || *out > most)
+		return complain(EXIT_USAGE, "%s %s: a number from %u to %u", option, text, least, most);
+	return 0;
+}
+
+static int parse_option(struct job *job, const char *option, const char *value)
+{
+	if (!strcmp(option, "--grid"))
+		return parse_dims(option, value, job->grid);
+	if (!strcmp(option, "--group"))
+		return parse_dims(option, value, job->group);
+	if (!strcmp(option, "--shared"))
+		return parse_number(option, value, 0, UINT32_MAX, &job->shared);
+	if (!strcmp(option, "--repeat"))
+		return parse_number(option, value, 1, MAX_REPEAT, &job->repeat);
+	return complain(EXIT_USAGE, "option %s: --grid, --group, --shared, --repeat or --json", option);
+}
+
+static int parse_word(struct job *job, char *text)
+{
+	if (!job->device_text)
+		job->device_text = text;
+	else if (!job->image_path)
+		job->image_path = text;
+	else if (!job->function)
+		job->function = text;
+	else
+		return add_arg(&job->args, text);
+	return 0;
+}
+
+static int parse(struct job *job, int argc, char **argv)
+{
+	int i, err = 0;
+
+	for (i = 1; !err && i < argc; i++) {
+		if (!strcmp(argv[i], "--json")) {
+			job->json = true;
+		} else if (!strncmp(argv[i], "--", 2)) {
+			if (i + 1 == argc)
+				return complain(EXIT_USAGE, "%s: a value must follow", argv[i]);
+			err = parse_option(job, argv[i], argv[i + 1]);
+			i++;
+		} else {
+			err = parse_word(job, argv[i]);
+		}
+	}
+	if (!err && !job->function)
+		err = complain(EXIT_USAGE, "it needs DEVICE, IMAGE and FUNCTION");
+	return err;
+}
+
+/* ---- The work ---- */
+
+/* What an error of the library means for the exit status. */
+static int failed(int err)
+{
+	return complain(err == RIG_LOST ? EXIT_FAILED : EXIT_USAGE, "%s", rig_error());
+}
+
+static int load_image(struct job *job)
+{
+	int err = rig_image_load(job->device, job->binary, job->binary_bytes, &job->image);
+
+	if (err == RIG_LOST)
+		return failed(err);
+	return err ? complain(EXIT_USAGE, "image %s: %s", job->image_path, rig_error()) : 0;
+}
+
+static int check_entry(struct job *job)
+{
+	struct rig_entry entry = {.version = RIG_EDGE_VERSION};
+	int err = rig_image_entry(job->image, job->function, &entry);
+
+	if (err == -ENOENT)
+		return complain(EXIT_USAGE, "image %s has no function %s", job->image_path, job->function);
+	if (err)
+		return failed(err);
+	if (entry.has_params && job->args.params < entry.params)
+		return complain(EXIT_USAGE, "the ARGs are %u parameter bytes; %s reads %u", job->args.params,
+		        job->function, entry.params);
+	return 0;
+}
+
+static int make_buffer(struct job *job, struct run_arg *a)
+{
+	uint8_t *zeroes = NULL;
+	int err = rig_buffer_create(job->device, RIG_DEVICE, a->count, &a->buffer);
+
+	if (err == -ENOMEM)
+		return complain(EXIT_USAGE,
+		        "a buffer of %" PRIu64 " bytes does not fit: the device has %" PRIu64 " bytes",
+		        a->count, rig_budget(job->device));
+	if (!err && !a->bytes) {
+		zeroes = calloc(1, a->count);
+		if (!zeroes)
+			return complain(EXIT_FAILED, "out of host memory for %" PRIu64 " bytes", a->count);
+	}
+	if (!err)
+		err = rig_buffer_write(a->buffer, 0, a->bytes ? a->bytes : zeroes, a->count);
+	free(zeroes);
+	job->bytes_in += a->count;
+	return err ? failed(err) : 0;
+}
+
+static int make_buffers(struct job *job)
+{
+	unsigned i;
+	int err = 0;
+
+	for (i = 0; !err && i < job->args.count; i++)
+		if (job->args.arg[i].kind != ARG_SCALAR)
+			err = make_buffer(job, &job->args.arg[i]);
+	return err;
+}
+
+/* Every buffer is one of the run's that the kernel may write, at the parameter that is its address. */
+static int make_submission(struct job *job)
+{
+	struct rig_ref refs[MAX_RUN_ARGS];
+	struct rig_work work = {.kind = RIG_LAUNCH};
+	struct rig_description description = {.version = RIG_EDGE_VERSION, .parts = &work, .nparts = 1};
+	uint32_t n = 0;
+	unsigned i;
+	int err;
+
+	for (i = 0; i < job->args.count; i++)
+		if (job->args.arg[i].buffer) {
+			refs[n] = (struct rig_ref){.at = job->args.arg[i].at, .slot = n};
+			n++;
+		}
+	work.u.launch = (struct rig_launch_work){.image = job->image,
+	        .function = job->function,
+	        .params = job->args.params,
+	        .refs = refs,
+	        .nrefs = n};
+	description.writes = n;
+	err = rig_submission_make(job->device, &description, &job->submission);
+	if (!err)
+		err = rig_run_make(job->submission, &job->run);
+	return err ? failed(err) : 0;
+}
+
+static int set_run(struct job *job)
+{
+	uint32_t slot = 0;
+	unsigned i;
+	int err = rig_run_grid(job->run, 0, job->grid[0], job->grid[1], job->grid[2]);
+
+	if (!err)
+		err = rig_run_group(job->run, 0, job->group[0], job->group[1], job->group[2]);
+	if (!err)
+		err = rig_run_shared(job->run, 0, job->shared);
+	for (i = 0; !err && i < job->args.count; i++) {
+		const struct run_arg *a = &job->args.arg[i];
+
+		if (a->buffer)
+			err = rig_run_buffer(job->run, slot++, a->buffer);
+		else
+			err = rig_run_params(job->run, 0, a->at, a->scalar, a->size);
+	}
+	return err ? failed(err) : 0;
+}
+
+static int launch_once(struct job *job)
+{
+	struct rig_point point;
+	uint64_t start = rig_now_ns(), ns;
+	int err = rig_submit(job->submission, job->run, NULL, 0, &point);
+
+	if (err)
+		return failed(err);
+	err = rig_wait(point);
+	ns = rig_now_ns() - start;
+	if (err)
+		return complain(EXIT_FAILED, "%s", rig_error());
+	job->value = rig_point_value(point);
+	job->total_ns += ns;
+	if (!job->fastest_ns || ns < job->fastest_ns)
+		job->fastest_ns = ns;
+	return 0;
+}
+
+static int launch_all(struct job *job)
+{
+	uint64_t told = rig_now_ns();
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; !err && i < job->repeat; i++) {
+		err = launch_once(job);
+		if (!job->json && rig_now_ns() - told > PROGRESS_NS) {
+			told = rig_now_ns();
+			fprintf(stderr, "rigctl run: %u of %u launches\n", i + 1, job->repeat);
+		}
+	}
+	return err;
+}
+
+static int save(struct job *job, struct run_arg *a)
+{
+	uint8_t *bytes = malloc(a->count);
+	int err;
+
+	if (!bytes)
+		return complain(EXIT_FAILED, "out of host memory for %s", a->to);
+	err = rig_buffer_read(a->buffer, 0, bytes, a->count);
+	if (err) {
+		free(bytes);
+		return failed(err);
+	}
+	err = write_file(a->to, bytes, a->count);
+	free(bytes);
+	job->bytes_out += a->count;
+	return err ? complain(EXIT_FAILED, "%s: %s", a->to, strerror(-err)) : 0;
+}
+
+static int save_all(struct job *job)
+{
+	unsigned i;
+	int err = 0;
+
+	for (i = 0; !err && i < job->args.count; i++)
+		if (job->args.arg[i].to)
+			err = save(job, &job->args.arg[i]);
+	return err;
+}
+
+/* ---- What it says ---- */
+
+static struct json_object *dims_json(const uint32_t d[3])
+{
+	struct json_object *array = json_object_new_array();
+	unsigned i;
+
+	for (i = 0; i < 3; i++)
+		json_object_array_add(array, json_object_new_int64(d[i]));
+	return array;
+}
+
+static void report_json(const struct job *job)
+{
+	struct json_object *o = json_object_new_object(), *outputs = json_object_new_array();
+	unsigned i;
+
+	json_object_object_add(o, "device", json_object_new_string(rig_name(job->device)));
+	json_object_object_add(o, "arch", json_object_new_string(rig_arch(job->device)));
+	json_object_object_add(o, "image", json_object_new_string(job->image_path));
+	json_object_object_add(o, "function", json_object_new_string(job->function));
+	json_object_object_add(o, "grid", dims_json(job->grid));
+	json_object_object_add(o, "group", dims_json(job->group));
+	json_object_object_add(o, "shared", json_object_new_int64(job->shared));
+	json_object_object_add(o, "launches", json_object_new_int64(job->repeat));
+	json_object_object_add(o, "fastest_ns", json_object_new_int64((int64_t)job->fastest_ns));
+	json_object_object_add(o, "mean_ns", json_object_new_int64((int64_t)(job->total_ns / job->repeat)));
+	json_object_object_add(o, "value", json_object_new_int64((int64_t)job->value));
+	json_object_object_add(o, "bytes_to_device", json_object_new_int64((int64_t)job->bytes_in));
+	json_object_object_add(o, "bytes_from_device", json_object_new_int64((int64_t)job->bytes_out));
+	for (i = 0; i < job->args.count; i++)
+		if (job->args.arg[i].to)
+			json_object_array_add(outputs, json_object_new_string(job->args.arg[i].to));
+	json_object_object_add(o, "outputs", outputs);
+	printf("%s\n", json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY));
+	json_object_put(o);
+}
+
+static void report(const struct job *job)
+{
+	unsigned i;
+
+	if (job->json) {
+		report_json(job);
+		return;
+	}
+	printf("%s on %s: %u launch%s, fastest %.3f ms, mean %.3f ms, value %" PRIu64 "\n", job->function,
+	        rig_name(job->device), job->repeat, job->repeat == 1 ? "" : "es",
+	        (double)job->fastest_ns / 1e6, (double)job->total_ns / job->repeat / 1e6, job->value);
+	for (i = 0; i < job->args.count; i++)
+		if (job->args.arg[i].to)
+			printf("wrote %s, %" PRIu64 " bytes\n", job->args.arg[i].to, job->args.arg[i].count);
+}
+
+static int work(struct job *job)
+{
+	int err = load_image(job);
+
+	if (!err)
+		err = check_entry(job);
+	if (!err)
+		err = make_buffers(job);
+	if (!err)
+		err = make_submission(job);
+	if (!err)
+		err = set_run(job);
+	if (!err)
+		err = launch_all(job);
+	if (!err)
+		err = save_all(job);
+	if (!err)
+		report(job);
+	rig_run_put(job->run);
+	rig_submission_put(job->submission);
+	rig_image_put(job->image);
+	return err;
+}
+
+static int run(int argc, char **argv)
+{
+	static struct job job = {.grid = {1, 1, 1}, .group = {1, 1, 1}, .repeat = 1};
+	int err = parse(&job, argc, argv);
+
+	if (!err) {
+		int unread = read_file(job.image_path, &job.binary, &job.binary_bytes);
+
+		err = unread ? complain(EXIT_USAGE, "image %s: %s", job.image_path, strerror(-unread)) : 0;
+	}
+	if (!err)
+		err = open_device(job.device_text, &job.device);
+	if (!err)
+		err = work(&job);
+	free_args(&job.args);
+	free(job.binary);
+	if (job.device)
+		close_device(job.device);
+	return err;
+}
+
+static const struct option_help options[] = {
+        {"--grid X[,Y[,Z]]", "groups of the grid (1)"},
+        {"--group X[,Y[,Z]]", "threads of a group (1)"},
+        {"--shared BYTES", "shared memory of a group (0)"},
+        {"--repeat N", "launch N times, one after the other (1)"},
+        {"--json", "an object instead of text"},
+        {NULL, NULL},
+};
+
+const struct command command_run = {
+        .name = "run",
+        .synopsis = "DEVICE IMAGE FUNCTION [OPTION ...] [ARG ...]",
+        .summary = "run a function of a compiled kernel image over files",
+        .text = "ARGs are the function's parameters in order, packed, each at its own alignment: in:FILE, a "
+                "buffer with the file's "
+                "bytes; out:FILE,BYTES, a zeroed buffer that is written to FILE afterwards; "
+                "inout:FILE,OUTFILE, both; zero:BYTES, "
+                "a zeroed buffer; u32:N, i32:N, u64:N, f32:N, f64:N, a number. A buffer's parameter is its "
+                "64-bit device address.\n"
+                "rvx1-cc compiles images.",
+        .options = options,
+        .run = run,
+};

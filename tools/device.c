@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+
+#include "rig_vfio.h"
+#include "rigctl.h"
+
+bool verbose;
+
+static void say(void *arg, int level, const char *text)
+{
+	(void)arg;
+	(void)level;
+	fprintf(stderr, "rigctl: %s\n", text);
+}
+
+int open_device(const char *text, struct rig_device **device)
+{
+	const struct rig_vfio_options options = {
+	        .version = RIG_EDGE_VERSION, .guard = true, .log = verbose ? say : NULL};
+	struct rig_opener *opener;
+	int err = rig_vfio_opener(text, &options, &opener);
+
+	if (err)
+		return complain(EXIT_USAGE, "%s", rig_error());
+	err = rig_open(opener, device);
+	if (err)
+		complain(EXIT_OPEN, "cannot open %s: %s", text, rig_error());
+	rig_vfio_opener_free(opener);
+	return err ? EXIT_OPEN : 0;
+}
+
+void close_device(struct rig_device *device)
+{
+	rig_close(device);
+	rig_device_put(device);
+}

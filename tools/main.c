@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "rigctl.h"
+
+static const struct command *const commands[] = {&command_list, &command_info, &command_run, &command_bench};
+
+enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
+static const struct command *current;
+
+static const char devices_text[] =
+        "DEVICE is sim (a model of the reference board that ends with the command), sim:OPTION,..., "
+        "vfio-user:PATH (a device "
+        "process at a UNIX socket) or a PCI address as 0000:65:00.0 (kernel VFIO: not yet).\n"
+        "Options after sim: or after a comma: completion=poll|store, hang=TIME (500ms, 2s), firmware=DIR; of "
+        "sim also mem=SIZE, "
+        "aperture=SIZE (64M, 1G) and fault=NAME[=N] (hang, late, halt, die, die-boot, refuse-boot; several "
+        "joined by +).";
+
+static const char *const statuses[] = {
+        "0  done",
+        "1  the work failed or the device was lost",
+        "2  bad usage or input; nothing was submitted",
+        "3  the device could not be opened",
+};
+
+int complain(int status, const char *format, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "rigctl%s%s: ", current ? " " : "", current ? current->name : "");
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return status;
+}
+
+static void print_command(const struct command *c)
+{
+	const struct option_help *o;
+
+	printf("usage: rigctl %s %s\n\n%s\n", c->name, c->synopsis, c->summary);
+	if (*c->text)
+		printf("\n%s\n", c->text);
+	if (c->options[0].name)
+		printf("\n");
+	for (o = c->options; o->name; o++)
+		printf("  %-24s %s\n", o->name, o->text);
+	printf("\n%s\n", devices_text);
+}
+
+static void print_usage(FILE *to)
+{
+	unsigned i;
+
+	fprintf(to, "usage: rigctl [-v] COMMAND ...   (rigctl COMMAND --help tells more)\n\n");
+	for (i = 0; i < COMMANDS; i++)
+		fprintf(to, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
+	fprintf(to,
+	        "\n  -v, --verbose  say on stderr what opening, booting and stopping do\n      --version  "
+	        "print the version\n\n"
+	        "%s\n\nExit status:\n",
+	        devices_text);
+	for (i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
+		fprintf(to, "  %s\n", statuses[i]);
+}
+
+/* A line of text for troff: backslashes, hyphens and leading dots mean something there. */
+static void troff(const char *text)
+{
+	if (*text == '.')
+		fputs("\\&", stdout);
+	for (; *text; text++) {
+		if (*text == '\\')
+			fputs("\\e", stdout);
+		else if (*text == '-')
+			fputs("\\-", stdout);
+		else if (*text == '\n')
+			fputs("\n.PP\n", stdout);
+		else
+			putchar(*text);
+	}
+	putchar('\n');
+}
+
+static void man_command(const struct command *c)
+{
+	const struct option_help *o;
+
+	printf(".SS ");
+	troff(c->name);
+	printf(".B rigctl %s\n", c->name);
+	troff(c->synopsis);
+	printf(".PP\n");
+	troff(c->summary);
+	if (*c->text) {
+		printf(".PP\n");
+		troff(c->text);
+	}
+	for (o = c->options; o->name; o++) {
+		printf(".TP\n");
+		troff(o->name);
+		troff(o->text);
+	}
+}
+
+/* The man page, from the same tables as --help; the build writes it to rigctl.1. */
+static int print_man(void)
+{
+	unsigned i;
+
+	printf(".\\\" Made by rigctl --man\n.TH RIGCTL 1 \"\" \"rig\\-vfio %s\" \"User Commands\"\n.SH NAME\n"
+	       "rigctl \\- list, inspect and run work on PCI devices driven from user space\n.SH "
+	       "SYNOPSIS\n.B rigctl\n"
+	       "[\\-v] COMMAND ...\n.SH COMMANDS\n",
+	        RIG_VERSION);
+	for (i = 0; i < COMMANDS; i++)
+		man_command(commands[i]);
+	printf(".SH DEVICES\n");
+	troff(devices_text);
+	printf(".SH EXIT STATUS\n");
+	for (i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+		troff(statuses[i]);
+		printf(".br\n");
+	}
+	printf(".SH ENVIRONMENT\n.TP\nRIG_MODEL_DIR\nwhere rvx1\\-model is looked for "
+	       "first\n.TP\nRIG_FIRMWARE_DIR\n"
+	       "where firmware images are looked for first\n");
+	return EXIT_DONE;
+}
+
+static bool wants_help(int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return true;
+	return false;
+}
+
+static int dispatch(int argc, char **argv)
+{
+	unsigned i;
+
+	for (i = 0; i < COMMANDS; i++) {
+		if (strcmp(commands[i]->name, argv[0]) != 0)
+			continue;
+		current = commands[i];
+		if (!wants_help(argc, argv))
+			return current->run(argc, argv);
+		print_command(current);
+		return EXIT_DONE;
+	}
+	return complain(
+	        EXIT_USAGE, "no command \"%s\": list, info, run or bench; rigctl --help tells more", argv[0]);
+}
+
+int main(int argc, char **argv)
+{
+	int i = 1;
+
+	for (; i < argc && argv[i][0] == '-'; i++) {
+		if (!strcmp(argv[i], "-v") || !strcmp(argv[i], "--verbose")) {
+			verbose = true;
+		} else if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+			print_usage(stdout);
+			return EXIT_DONE;
+		} else if (!strcmp(argv[i], "--version")) {
+			printf("rigctl %s\n", RIG_VERSION);
+			return EXIT_DONE;
+		} else if (!strcmp(argv[i], "--man")) {
+			return print_man();
+		} else {
+			return complain(
+			        EXIT_USAGE, "option %s: -v, --help or --version before the command", argv[i]);
+		}
+	}
+	if (i == argc) {
+		print_usage(stderr);
+		return EXIT_USAGE;
+	}
+	return dispatch(argc - i, argv + i);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rigctl: one file a command. A command is a literal of struct command, listed in main.c; its --help and its part of the
+ * man page come from that literal.
+ */
+#ifndef RIGCTL_H
+#define RIGCTL_H
+
+#include <stdbool.h>
+
+#include "rig.h"
+
+/* Exit statuses. The reason of any but DONE is on stderr, in one line. */
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_OPEN = 3 };
+
+struct option_help {
+	const char *name; /* "--grid X[,Y[,Z]]" */
+	const char *text;
+};
+
+struct command {
+	const char *name;
+	const char *synopsis;              /* after "rigctl NAME " */
+	const char *summary;               /* one line */
+	const char *text;                  /* paragraphs, '\n' between them */
+	const struct option_help *options; /* ends with a NULL name */
+	int (*run)(int argc, char **argv); /* argv[0] is the command's name; answers an exit status */
+};
+
+extern const struct command command_list, command_info, command_run, command_bench;
+
+/* Prints "rigctl COMMAND: ..." and a newline to stderr; returns `status`. */
+int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Of every command that opens a device. */
+extern bool verbose;
+
+/* Opens DEVICE: 0, or an exit status after a complaint (EXIT_USAGE for a malformed string, EXIT_OPEN). */
+int open_device(const char *text, struct rig_device **device);
+/* Closes it and drops the reference; waits for its process. */
+void close_device(struct rig_device *device);
+
+#endif
