@@ -17,9 +17,9 @@ uint64_t rvx_now_ns(void)
 uint64_t rvx_clock_ticks(uint64_t ns, int drift_ppm)
 {
 	unsigned __int128 scaled =
-	        (unsigned __int128)ns * (RVX_CLOCK_NOMINAL_HZ / MILLION) * (unsigned)(MILLION + drift_ppm);
+	        (unsigned __int128)ns * RVX_CLOCK_NOMINAL_HZ * (unsigned)(MILLION + drift_ppm);
 
-	return (uint64_t)(scaled / NS_PER_S);
+	return (uint64_t)(scaled / (NS_PER_S * MILLION));
 }
 
 void rvx_clock_reset(struct rvx_clock *clock)

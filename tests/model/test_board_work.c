@@ -119,7 +119,8 @@ static void copies_move_rows_between_board_and_both_kinds_of_system_memory(void 
 	rvx_await_value(&client, 1);
 	assert_memory_equal(client.memory + RVX_AT_DATA + 1, client.host + 1, 333 * 200);
 	assert_memory_equal(client.memory + RVX_AT_DATA + 1, client.msg + 1, 333 * 200);
-	assert_memory_equal(client.memory + RVX_AT_DATA + 1, client.memory + RVX_AT_DATA + 0x100000, 333 * 200);
+	assert_memory_equal(
+	        client.memory + RVX_AT_DATA + 1, client.memory + RVX_AT_DATA + 0x100000, 333 * 200);
 	assert_true(client.dma_reads > 0 && client.dma_writes > 0);
 	end();
 }

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: MIT
+if(TARGET folder_board)
+  foreach(part IN ITEMS clock copier mmu options)
+    rig_test(test_board_${part} SOURCES test_board_${part}.c LINKS folder_board)
+  endforeach()
+endif()
