@@ -194,7 +194,7 @@ int rig_buffer_dma(struct rig_buffer *buffer, struct rig_dma_answer *answer)
 	memset(answer, 0, sizeof(*answer));
 	answer->version = RIG_EDGE_VERSION;
 	answer->fd = -1;
-	code = rig_rt_leave_with(d, d->module->dma(d->handle, buffer->region, answer, &fault), fault);
+	code = rig_rt_leave_with(d, d->module->dma(d->handle, buffer->region, answer, &fault), &fault);
 	if (code >= 0)
 		answer->offset += buffer->offset;
 	return code;

@@ -31,7 +31,7 @@ static void unload(struct rig_rt_deferred *deferred)
 	if (rig_rt_life_of(d) == RT_STOPPED) {
 		(void)d->module->unload(d->handle, image->image, &fault);
 	} else if (rig_rt_enter(d) == 0) {
-		(void)rig_rt_leave_with(d, d->module->unload(d->handle, image->image, &fault), fault);
+		(void)rig_rt_leave_with(d, d->module->unload(d->handle, image->image, &fault), &fault);
 	} else {
 		/* Being stopped just now: asked again then. */
 		rig_rt_defer(d, deferred);
@@ -50,7 +50,7 @@ static int call_load(struct rig_device *d, const void *binary, size_t bytes, str
 	(void)rig_error_set(0, "%s", "");
 	memset(code, 0, sizeof(*code));
 	code->version = RIG_EDGE_VERSION;
-	answer = rig_rt_leave_with(d, d->module->load(d->handle, binary, bytes, code, &fault), fault);
+	answer = rig_rt_leave_with(d, d->module->load(d->handle, binary, bytes, code, &fault), &fault);
 	if (answer && answer != RIG_LOST)
 		return rig_error_set(
 		        answer, "%s: %s", d->name, rig_error()[0] ? rig_error() : strerror(-answer));
@@ -212,7 +212,7 @@ static int ask_entry(struct rig_image *image, const char *name, struct rig_entry
 	memset(entry, 0, sizeof(*entry));
 	entry->version = RIG_EDGE_VERSION;
 	return rig_rt_leave_with(
-	        d, d->module->entry(d->handle, image->image, name, entry, missing, &fault), fault);
+	        d, d->module->entry(d->handle, image->image, name, entry, missing, &fault), &fault);
 }
 
 int rig_image_entry(struct rig_image *image, const char *name, struct rig_entry *entry)

@@ -62,13 +62,13 @@ void rig_rt_leave(struct rig_device *d, const char *fault)
 	rig_rt_leave_locked(d);
 }
 
-int rig_rt_leave_with(struct rig_device *d, int answer, const char *fault)
+int rig_rt_leave_with(struct rig_device *d, int answer, const char *const *fault)
 {
 	if (answer != RIG_FAULT) {
 		rig_rt_leave(d, NULL);
 		return answer;
 	}
-	rig_rt_leave(d, fault ? fault : "the driver faulted without a text");
+	rig_rt_leave(d, *fault ? *fault : "the driver faulted without a text");
 	return rig_rt_lost_error(d);
 }
 

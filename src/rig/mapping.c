@@ -27,7 +27,7 @@ static int ask(const struct request *r, void **mapped)
 		answer = d->module->map_host(d->handle, r->host, r->bytes, mapped, &fault);
 	else
 		answer = d->module->map_peer(d->handle, r->owner->handle, r->region, mapped, &fault);
-	return rig_rt_leave_with(d, answer, fault);
+	return rig_rt_leave_with(d, answer, &fault);
 }
 
 /* An enum rig_mapping or RIG_LOST. */

@@ -91,7 +91,7 @@ static int ask_driver(struct rig_device *d, enum rig_memory kind, uint64_t bytes
 		return code;
 	code = d->module->alloc(d->handle, kind, bytes, &mem->region, &fault);
 	if (code)
-		return rig_rt_leave_with(d, code, fault);
+		return rig_rt_leave_with(d, code, &fault);
 	d->module->locate(d->handle, mem->region, &mem->at);
 	broken = breach(d, &mem->at);
 	if (!broken) {
@@ -194,7 +194,7 @@ bool rig_rt_region_free(struct rig_device *d, void *region)
 	}
 	if (rig_rt_enter(d))
 		return false;
-	(void)rig_rt_leave_with(d, d->module->free(d->handle, region, &fault), fault);
+	(void)rig_rt_leave_with(d, d->module->free(d->handle, region, &fault), &fault);
 	return true;
 }
 

@@ -260,7 +260,7 @@ int rig_rt_enter(struct rig_device *d);
 /* Leaves it; `fault` (or NULL) loses the device. */
 void rig_rt_leave(struct rig_device *d, const char *fault);
 /* Leaves it after an answer: RIG_FAULT loses the device and becomes RIG_LOST, others are handed on. */
-int rig_rt_leave_with(struct rig_device *d, int answer, const char *fault);
+int rig_rt_leave_with(struct rig_device *d, int answer, const char *const *fault);
 /* Answers RIG_LOST with the device's reason in rig_error. */
 int rig_rt_lost_error(struct rig_device *d);
 /* Loses the device. `stops` is whether stop is told the reason (faults and hangs). */

@@ -256,7 +256,7 @@ static int grow(struct rig_device *d, const struct rig_rt_job *job, uint32_t nwa
 		if (code)
 			return code;
 		code = rig_rt_leave_with(d,
-		        d->module->grow(d->handle, job->parts, job->nparts, nwaits, &missing, &fault), fault);
+		        d->module->grow(d->handle, job->parts, job->nparts, nwaits, &missing, &fault), &fault);
 		if (code == RIG_GROWN || code < 0)
 			return code;
 		code = round + 1 < RT_ROUNDS ? rig_rt_reclaim(d, round) : 0;

@@ -100,7 +100,7 @@ uint64_t rig_rt_progress(struct rig_device *d)
 	answer = d->module->signaled(d->handle, &value, &fault);
 	if (answer == 0)
 		rig_word_raise(&rig_rt_words[d->slot], value);
-	(void)rig_rt_leave_with(d, answer, fault);
+	(void)rig_rt_leave_with(d, answer, &fault);
 	return rig_rt_word(d->slot);
 }
 
@@ -135,7 +135,7 @@ static int sleep_once(struct rig_device *d, uint64_t seen)
 	code = rig_rt_enter(d);
 	if (code)
 		return code;
-	return rig_rt_leave_with(d, d->module->sleep(d->handle, seen, still, &fault), fault);
+	return rig_rt_leave_with(d, d->module->sleep(d->handle, seen, still, &fault), &fault);
 }
 
 int rig_rt_wait_value(struct rig_device *d, uint64_t value)
