@@ -232,6 +232,10 @@ RIG_API int rig_port_wait32(struct rig_port *port, const struct rig_win *win,
    folder, in that order; the caller frees *bytes. -ENOENT names every place that was tried. */
 RIG_API int rig_port_firmware(struct rig_port *port, const char *name, uint8_t **bytes, size_t *count);
 
+/* Writes what people call the code at device-virtual `va`: "NAME (0x...)" if a loaded image's function that was asked for
+   starts there, else the address. */
+RIG_API void rig_port_function_name(struct rig_port *port, uint64_t va, char *name, size_t bytes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Images: taken by the board's loader, placed by the runtime, their functions found by name. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +15,7 @@ struct function {
 };
 
 struct image {
+	struct image *next; /* of the device's */
 	uint8_t *binary;
 	size_t bytes;
 	uint64_t base; /* device-virtual */
@@ -37,6 +40,10 @@ static int place(void *device, const void *binary, size_t bytes, void *region, u
 	err = dev->board->image_place(binary, bytes, image->base, buffer);
 	if (err)
 		goto free_binary;
+	pthread_mutex_lock(&dev->lock);
+	image->next = dev->images;
+	dev->images = image;
+	pthread_mutex_unlock(&dev->lock);
 	*out = image;
 	return 0;
 
@@ -131,12 +138,23 @@ int rig_dev_entry(void *device, void *at, const char *name, struct rig_entry *en
 	return result == -ENOENT ? RIG_ABSENT : result;
 }
 
+static void forget(struct rig_dev *dev, struct image *image)
+{
+	struct image **at;
+
+	pthread_mutex_lock(&dev->lock);
+	for (at = &dev->images; *at != image; at = &(*at)->next)
+		;
+	*at = image->next;
+	pthread_mutex_unlock(&dev->lock);
+}
+
 int rig_dev_unload(void *device, void *at, const char **fault)
 {
 	struct image *image = at;
 
-	(void)device;
 	(void)fault;
+	forget(device, image);
 	while (image->functions) {
 		struct function *f = image->functions;
 
@@ -146,4 +164,30 @@ int rig_dev_unload(void *device, void *at, const char **fault)
 	free(image->binary);
 	free(image);
 	return 0;
+}
+
+static const struct function *function_at(const struct rig_dev *dev, uint64_t va)
+{
+	const struct image *image;
+	const struct function *f;
+
+	for (image = dev->images; image; image = image->next)
+		for (f = image->functions; f; f = f->next)
+			if (f->launch.entry == va)
+				return f;
+	return NULL;
+}
+
+void rig_port_function_name(struct rig_port *port, uint64_t va, char *name, size_t bytes)
+{
+	struct rig_dev *dev = (struct rig_dev *)((uint8_t *)port - offsetof(struct rig_dev, port));
+	const struct function *f;
+
+	pthread_mutex_lock(&dev->lock);
+	f = function_at(dev, va);
+	if (f)
+		snprintf(name, bytes, "%s (0x%" PRIx64 ")", f->name, va);
+	else
+		snprintf(name, bytes, "0x%" PRIx64, va);
+	pthread_mutex_unlock(&dev->lock);
 }

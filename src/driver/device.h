@@ -88,6 +88,8 @@ struct rig_progress {
 	int irq_fd, quit_fd;
 };
 
+struct image;
+
 struct rig_dev {
 	const struct rig_driver *hot; /* the contract: first member */
 	const struct rig_board *board;
@@ -103,6 +105,7 @@ struct rig_dev {
 	struct rig_tlsf *pools[RIG_BOARD_POOLS];
 	struct rig_mmu_space *space;
 	struct rig_ranges system; /* bus addresses whose pages are in the tables for good */
+	struct image *images;     /* code.c's */
 	uint32_t stacks;          /* slots that have memory */
 	uint64_t bus_bytes;
 

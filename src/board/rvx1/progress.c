@@ -87,31 +87,52 @@ static bool in_guard(uint64_t address)
 	       (address - RVX1_STACK_VA) % RVX1_STACK_PITCH < RVX1_STACK_PITCH - RVX1_STACK_BYTES;
 }
 
+/* What the thread did: only what the code has registers for. */
+static void fault_cause(const struct rig_win *regs, uint32_t code, char *text, size_t bytes)
+{
+	uint64_t address = rig_win_load64(regs, RVX1_FAULT_ADDRESS);
+
+	if (code == RVX1_FAULT_PAGE || code == RVX1_FAULT_BUS || code == RVX1_FAULT_MISALIGNED)
+		snprintf(text, bytes, "%s%s: %s of 0x%" PRIx64, in_guard(address) ? "stack overflow, " : "",
+		        fault_name(code), access_name(rig_win_load32(regs, RVX1_FAULT_ACCESS)), address);
+	else if (code == RVX1_FAULT_ILLEGAL)
+		snprintf(text, bytes, "%s 0x%08x", fault_name(code), rig_win_load32(regs, RVX1_FAULT_INSN));
+	else
+		snprintf(text, bytes, "%s", fault_name(code));
+}
+
+static void packet_fault(const struct rig_win *regs, uint32_t code, char *text, size_t bytes)
+{
+	snprintf(text, bytes, "%s: %s of 0x%" PRIx64 ", packet opcode %u, queue %u, value %" PRIu64,
+	        fault_name(code), access_name(rig_win_load32(regs, RVX1_FAULT_ACCESS)),
+	        rig_win_load64(regs, RVX1_FAULT_ADDRESS), rig_win_load32(regs, RVX1_FAULT_OPCODE),
+	        rig_win_load32(regs, RVX1_FAULT_QUEUE), rig_win_load64(regs, RVX1_FAULT_VALUE));
+}
+
+static void thread_fault(struct rig_port *port, uint32_t code, char *text, size_t bytes)
+{
+	const struct rig_win *regs = &rvx1_of(port)->regs;
+	char cause[160], kernel[96];
+
+	fault_cause(regs, code, cause, sizeof(cause));
+	rig_port_function_name(port, rig_win_load64(regs, RVX1_FAULT_ENTRY), kernel, sizeof(kernel));
+	snprintf(text, bytes,
+	        "%s at pc 0x%" PRIx64 ", kernel %s, group %u,%u,%u, thread %u, queue %u, value %" PRIu64,
+	        cause, rig_win_load64(regs, RVX1_FAULT_PC), kernel, rig_win_load32(regs, RVX1_FAULT_GROUP),
+	        rig_win_load32(regs, RVX1_FAULT_GROUP + 4), rig_win_load32(regs, RVX1_FAULT_GROUP + 8),
+	        rig_win_load32(regs, RVX1_FAULT_THREAD), rig_win_load32(regs, RVX1_FAULT_QUEUE),
+	        rig_win_load64(regs, RVX1_FAULT_VALUE));
+}
+
 void rvx1_fault(struct rig_port *port, char *text, size_t bytes)
 {
 	const struct rig_win *regs = &rvx1_of(port)->regs;
 	uint32_t code = rig_win_load32(regs, RVX1_FAULT_CODE);
-	uint32_t opcode = rig_win_load32(regs, RVX1_FAULT_OPCODE);
-	uint64_t address = rig_win_load64(regs, RVX1_FAULT_ADDRESS);
-	uint64_t value = rig_win_load64(regs, RVX1_FAULT_VALUE);
-	uint32_t queue = rig_win_load32(regs, RVX1_FAULT_QUEUE);
-	const char *access = access_name(rig_win_load32(regs, RVX1_FAULT_ACCESS));
 
-	if (code == RVX1_FAULT_NONE) {
+	if (code == RVX1_FAULT_NONE)
 		rvx1_halt_text(regs, text, bytes);
-		return;
-	}
-	if (opcode != RVX1_OP_LAUNCH) {
-		snprintf(text, bytes, "%s: %s of 0x%" PRIx64 ", packet opcode %u, queue %u, value %" PRIu64,
-		        fault_name(code), access, address, opcode, queue, value);
-		return;
-	}
-	snprintf(text, bytes,
-	        "%s%s: %s of 0x%" PRIx64 " at pc 0x%" PRIx64 " (instruction 0x%08x), kernel 0x%" PRIx64
-	        ", group %u,%u,%u, thread %u, queue %u, value %" PRIu64,
-	        in_guard(address) ? "stack overflow, " : "", fault_name(code), access, address,
-	        rig_win_load64(regs, RVX1_FAULT_PC), rig_win_load32(regs, RVX1_FAULT_INSN),
-	        rig_win_load64(regs, RVX1_FAULT_ENTRY), rig_win_load32(regs, RVX1_FAULT_GROUP),
-	        rig_win_load32(regs, RVX1_FAULT_GROUP + 4), rig_win_load32(regs, RVX1_FAULT_GROUP + 8),
-	        rig_win_load32(regs, RVX1_FAULT_THREAD), queue, value);
+	else if (rig_win_load32(regs, RVX1_FAULT_OPCODE) == RVX1_OP_LAUNCH)
+		thread_fault(port, code, text, bytes);
+	else
+		packet_fault(regs, code, text, bytes);
 }
