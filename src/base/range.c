@@ -158,8 +158,8 @@ int rig_ranges_intersect(struct rig_ranges *set, const struct rig_ranges *with)
 	size_t i = 0, j = 0;
 	int rc;
 
-	/* Each step leaves one range behind, so there are fewer common parts than ranges. */
-	rc = reserve(&both, set->count + with->count);
+	/* Each step leaves one range behind, so there are fewer common parts than ranges. One more: never NULL. */
+	rc = reserve(&both, set->count + with->count + 1);
 	if (rc)
 		return rc;
 	while (i < set->count && j < with->count) {
