@@ -62,7 +62,7 @@ void peer_send_raw(struct fake_peer *p, const void *bytes, size_t len, const int
 
 void peer_reply(struct fake_peer *p, const struct peer_message *m, const void *body, size_t len, int fd)
 {
-	unsigned char bytes[PEER_HEADER + 8192];
+	unsigned char bytes[PEER_HEADER + 16384];
 
 	assert_true(len <= sizeof(bytes) - PEER_HEADER);
 	peer_header(bytes, m->id, m->command, (uint32_t)(PEER_HEADER + len), REPLY, 0);

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: MIT */
+/* The vfio-user client against a device process that breaks the protocol, goes quiet or dies. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "counters.h"
+#include "dma.h"
+#include "fake_peer.h"
+#include "irq.h"
+#include "pci.h"
+
+/* Long enough that only a peer that never answers meets it. */
+enum { NEVER_MS = 60000, SOON_MS = 30, GONE_MS = 20000 };
+
+static struct fake_peer peer;
+static struct rig_pci *pci;
+static struct test_counts before;
+
+typedef enum peer_do hook_fn(struct fake_peer *, const struct peer_message *);
+
+/* What the hook acts on: the n-th message (from 1) of this command. */
+static unsigned bad_command, bad_at;
+
+static int open_err(hook_fn *hook, unsigned deadline_ms, char *why, size_t len)
+{
+	struct rig_pci_options o = {.kind = RIG_PCI_VFIO_USER_FD, .deadline_ms = deadline_ms};
+
+	test_counts_take(&before);
+	memset(&peer, 0, sizeof(peer));
+	peer.hook = hook;
+	fake_peer_start(&peer, &o.fd);
+	return rig_pci_open(&pci, &o, why, len);
+}
+
+static void open_ok(hook_fn *hook, unsigned deadline_ms)
+{
+	char why[512];
+
+	if (open_err(hook, deadline_ms, why, sizeof(why)))
+		fail_msg("%s", why);
+}
+
+static void finish(void)
+{
+	rig_pci_close(pci);
+	fake_peer_stop(&peer);
+	test_counts_same(&before);
+}
+
+static bool its_turn(struct fake_peer *p, const struct peer_message *m)
+{
+	return m->command == bad_command && atomic_load(&p->seen[m->command]) == bad_at;
+}
+
+/* -- Opening fails cleanly whatever message goes wrong, and how -- */
+
+static enum peer_do hang_up(struct fake_peer *p, const struct peer_message *m)
+{
+	return its_turn(p, m) ? PEER_HANG_UP : PEER_BEHAVE;
+}
+
+static enum peer_do answer_error(struct fake_peer *p, const struct peer_message *m)
+{
+	if (!its_turn(p, m))
+		return PEER_BEHAVE;
+	peer_error(p, m, EIO);
+	return PEER_DONE;
+}
+
+static enum peer_do answer_short(struct fake_peer *p, const struct peer_message *m)
+{
+	if (!its_turn(p, m))
+		return PEER_BEHAVE;
+	peer_reply(p, m, "\1\2\3", 3, -1);
+	return PEER_DONE;
+}
+
+static enum peer_do answer_long(struct fake_peer *p, const struct peer_message *m)
+{
+	static const char much[8193];
+
+	if (!its_turn(p, m))
+		return PEER_BEHAVE;
+	/* One more than the longest answer that is asked for, a region's info. */
+	peer_reply(p, m, much, sizeof(much), -1);
+	return PEER_DONE;
+}
+
+static enum peer_do answer_with_descriptors(struct fake_peer *p, const struct peer_message *m)
+{
+	unsigned char h[16];
+	int fds[16];
+
+	if (!its_turn(p, m))
+		return PEER_BEHAVE;
+	for (unsigned i = 0; i < 16; i++)
+		fds[i] = p->bar_fd[0];
+	peer_header(h, m->id, m->command, 16, 1, 0);
+	peer_send_raw(p, h, 16, fds, 16);
+	return PEER_DONE;
+}
+
+static enum peer_do answer_another(struct fake_peer *p, const struct peer_message *m)
+{
+	struct peer_message other = *m;
+
+	if (!its_turn(p, m))
+		return PEER_BEHAVE;
+	other.id++;
+	peer_reply(p, &other, NULL, 0, -1);
+	return PEER_DONE;
+}
+
+static enum peer_do answer_other_command(struct fake_peer *p, const struct peer_message *m)
+{
+	struct peer_message other = *m;
+
+	if (!its_turn(p, m))
+		return PEER_BEHAVE;
+	other.command = m->command == PEER_RESET ? PEER_VERSION : PEER_RESET;
+	peer_reply(p, &other, NULL, 0, -1);
+	return PEER_DONE;
+}
+
+static enum peer_do answer_nonsense_length(struct fake_peer *p, const struct peer_message *m)
+{
+	unsigned char h[16];
+
+	if (!its_turn(p, m))
+		return PEER_BEHAVE;
+	peer_header(h, m->id, m->command, 0xfffffff0, 1, 0);
+	peer_send_raw(p, h, 16, NULL, 0);
+	return PEER_DONE;
+}
+
+static enum peer_do answer_half_and_die(struct fake_peer *p, const struct peer_message *m)
+{
+	unsigned char h[20] = {0};
+
+	if (!its_turn(p, m))
+		return PEER_BEHAVE;
+	peer_header(h, m->id, m->command, 36, 1, 0);
+	peer_send_raw(p, h, 20, NULL, 0);
+	return PEER_HANG_UP;
+}
+
+static const unsigned opening[] = {
+        PEER_VERSION, PEER_GET_INFO, PEER_REGION_INFO, PEER_IRQ_INFO, PEER_REGION_READ};
+
+static void check_open_fails(hook_fn *hook, const char *name)
+{
+	for (size_t i = 0; i < sizeof(opening) / sizeof(opening[0]); i++) {
+		char why[512] = "";
+		int err;
+
+		bad_command = opening[i];
+		for (bad_at = 1;; bad_at++) {
+			err = open_err(hook, NEVER_MS, why, sizeof(why));
+			if (!err)
+				break;
+			assert_null(pci);
+			assert_true(err == -ENODEV || err == -EPROTO || err == -EIO);
+			if (strncmp(why, "taking ", 7) != 0)
+				fail_msg("%s at %u of %u: %s", name, bad_at, bad_command, why);
+			fake_peer_stop(&peer);
+			test_counts_same(&before);
+		}
+		assert_true(bad_at > 1);
+		finish();
+	}
+}
+
+static void opening_fails_cleanly_if_any_answer_is_a_hang_up(void **state)
+{
+	(void)state;
+	check_open_fails(hang_up, "hang-up");
+}
+
+static void opening_fails_cleanly_if_any_answer_is_an_error(void **state)
+{
+	(void)state;
+	check_open_fails(answer_error, "error");
+}
+
+static void opening_fails_cleanly_if_any_answer_is_too_short(void **state)
+{
+	(void)state;
+	check_open_fails(answer_short, "short");
+}
+
+static void opening_fails_cleanly_if_any_answer_is_too_long(void **state)
+{
+	(void)state;
+	check_open_fails(answer_long, "long");
+}
+
+static void opening_fails_cleanly_if_any_answer_brings_too_many_descriptors(void **state)
+{
+	(void)state;
+	check_open_fails(answer_with_descriptors, "descriptors");
+}
+
+static void opening_fails_cleanly_if_any_answer_is_to_something_else(void **state)
+{
+	(void)state;
+	check_open_fails(answer_another, "another");
+	check_open_fails(answer_other_command, "other command");
+}
+
+static void opening_fails_cleanly_if_any_answer_has_a_nonsense_length(void **state)
+{
+	(void)state;
+	check_open_fails(answer_nonsense_length, "length");
+	check_open_fails(answer_half_and_die, "half");
+}
+
+static enum peer_do silent(struct fake_peer *p, const struct peer_message *m)
+{
+	return its_turn(p, m) ? PEER_DONE : PEER_BEHAVE;
+}
+
+static void opening_ends_at_the_deadline_if_any_answer_stays_out(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(opening) / sizeof(opening[0]); i++) {
+		char why[512];
+
+		bad_command = opening[i];
+		bad_at = 1;
+		assert_int_equal(open_err(silent, SOON_MS, why, sizeof(why)), -ETIMEDOUT);
+		assert_non_null(strstr(why, "no answer to"));
+		fake_peer_stop(&peer);
+		test_counts_same(&before);
+	}
+}
+
+static enum peer_do newer(struct fake_peer *p, const struct peer_message *m)
+{
+	if (m->command != PEER_VERSION)
+		return PEER_BEHAVE;
+	peer_reply(p, m, bad_at ? "\0\0\7\0" : "\1\0\0\0", 4, -1);
+	return PEER_DONE;
+}
+
+static void another_protocol_version_is_named(void **state)
+{
+	char why[512];
+
+	(void)state;
+	bad_at = 0;
+	assert_int_equal(open_err(newer, NEVER_MS, why, sizeof(why)), -EPROTO);
+	assert_non_null(strstr(why, "speaks 1.0"));
+	fake_peer_stop(&peer);
+	bad_at = 1;
+	assert_int_equal(open_err(newer, NEVER_MS, why, sizeof(why)), -EPROTO);
+	assert_non_null(strstr(why, "speaks 0.7"));
+	fake_peer_stop(&peer);
+}
+
+static enum peer_do unexpected_descriptor(struct fake_peer *p, const struct peer_message *m)
+{
+	if (m->command != PEER_SET_IRQS)
+		return PEER_BEHAVE;
+	peer_reply(p, m, NULL, 0, p->bar_fd[0]);
+	return PEER_DONE;
+}
+
+static void a_descriptor_that_nobody_expects_is_closed(void **state)
+{
+	int ev;
+
+	(void)state;
+	open_ok(unexpected_descriptor, NEVER_MS);
+	ev = eventfd(0, EFD_CLOEXEC);
+	assert_int_equal(rig_pci_irq_enable(pci, RIG_IRQ_MSIX, 0, 1, &ev), 0);
+	assert_int_equal(rig_pci_irq_disable(pci, RIG_IRQ_MSIX), 0);
+	close(ev);
+	finish();
+}
+
+static enum peer_do short_file(struct fake_peer *p, const struct peer_message *m)
+{
+	if (m->command == PEER_REGION_INFO && m->body[8] == 2)
+		assert_int_equal(ftruncate(p->bar_fd[2], PEER_BAR2_BYTES - 1), 0);
+	return PEER_BEHAVE;
+}
+
+static void an_area_beyond_the_end_of_its_file_is_refused(void **state)
+{
+	char why[512];
+
+	(void)state;
+	assert_int_equal(open_err(short_file, NEVER_MS, why, sizeof(why)), -EPROTO);
+	assert_non_null(strstr(why, "beyond the end of its file"));
+	fake_peer_stop(&peer);
+	test_counts_same(&before);
+}
+
+/* -- Afterwards -- */
+
+static void wait_gone(void)
+{
+	struct pollfd p = {.fd = rig_pci_gone_fd(pci), .events = POLLIN};
+
+	assert_int_equal(poll(&p, 1, GONE_MS), 1);
+}
+
+static void the_death_of_the_peer_is_noticed_while_nobody_calls(void **state)
+{
+	struct rig_win mapped, asked;
+	const char *why;
+	struct rig_dma d;
+	uint64_t sent;
+
+	(void)state;
+	open_ok(NULL, NEVER_MS);
+	assert_int_equal(rig_pci_window(pci, 2, 0, 0, 0, &mapped), 0);
+	assert_int_equal(rig_pci_window(pci, 0, 0, 0x100, 0, &asked), 0);
+	assert_int_equal(rig_dma_alloc(pci, 64, 0, &d), 0);
+	fake_peer_die(&peer);
+	wait_gone();
+	assert_true(rig_pci_gone(pci, &why));
+	assert_non_null(strstr(why, "hung up"));
+	sent = rig_pci_messages(pci);
+	assert_int_equal(rig_win_load32(&asked, 0), UINT32_MAX);
+	assert_int_equal(rig_pci_reset(pci), -ENODEV);
+	assert_int_equal(rig_pci_irq_enable(pci, RIG_IRQ_MSIX, 0, 1, &(int){0}), -ENODEV);
+	assert_int_equal(rig_pci_bus_master(pci, true), -ENODEV);
+	assert_int_equal(rig_pci_messages(pci), sent);
+	rig_dma_free(pci, &d);
+	finish();
+}
+
+static void the_death_of_the_peer_ends_a_call_in_progress(void **state)
+{
+	struct rig_win w;
+
+	(void)state;
+	bad_command = PEER_REGION_READ;
+	bad_at = UINT32_MAX;
+	open_ok(hang_up, NEVER_MS);
+	assert_int_equal(rig_pci_window(pci, 0, 0, 0x100, 0, &w), 0);
+	bad_at = atomic_load(&peer.seen[PEER_REGION_READ]) + 1;
+	assert_int_equal(rig_win_load32(&w, 0), UINT32_MAX);
+	assert_true(rig_pci_gone(pci, NULL));
+	finish();
+}
+
+static void a_message_that_stays_unanswered_makes_the_function_gone(void **state)
+{
+	struct rig_win w;
+	const char *why;
+
+	(void)state;
+	bad_command = PEER_REGION_READ;
+	bad_at = UINT32_MAX;
+	open_ok(silent, SOON_MS);
+	assert_int_equal(rig_pci_window(pci, 0, 0, 0x100, 0, &w), 0);
+	bad_at = atomic_load(&peer.seen[PEER_REGION_READ]) + 1;
+	assert_int_equal(rig_win_load32(&w, 0), UINT32_MAX);
+	assert_true(rig_pci_gone(pci, &why));
+	assert_non_null(strstr(why, "REGION_READ"));
+	finish();
+}
+
+static void a_reset_that_stays_unanswered_ends_at_its_own_deadline(void **state)
+{
+	struct rig_pci_options o = {
+	        .kind = RIG_PCI_VFIO_USER_FD, .deadline_ms = NEVER_MS, .reset_ms = SOON_MS};
+
+	(void)state;
+	bad_command = PEER_RESET;
+	bad_at = 1;
+	test_counts_take(&before);
+	memset(&peer, 0, sizeof(peer));
+	peer.hook = silent;
+	fake_peer_start(&peer, &o.fd);
+	assert_int_equal(rig_pci_open(&pci, &o, NULL, 0), 0);
+	assert_int_equal(rig_pci_reset(pci), -ETIMEDOUT);
+	assert_non_null(strstr(rig_pci_error(), "DEVICE_RESET"));
+	finish();
+}
+
+static void check_raw(const void *bytes, size_t len, const char *reason)
+{
+	const char *why;
+
+	open_ok(NULL, NEVER_MS);
+	peer_send_raw(&peer, bytes, len, NULL, 0);
+	wait_gone();
+	assert_true(rig_pci_gone(pci, &why));
+	if (!strstr(why, reason))
+		fail_msg("%s, not %s", why, reason);
+	finish();
+}
+
+static void a_message_that_breaks_the_protocol_makes_the_function_gone(void **state)
+{
+	unsigned char m[32] = {0};
+
+	(void)state;
+	peer_header(m, 1, PEER_DMA_READ, 15, 0, 0);
+	check_raw(m, 16, "shorter than its header");
+	peer_header(m, 1, PEER_DMA_WRITE, UINT32_MAX, 0, 0);
+	check_raw(m, 16, "longer than was agreed");
+	peer_header(m, 1, PEER_REGION_READ, 32, 0, 0);
+	check_raw(m, 32, "only we may send");
+	peer_header(m, 1, 99, 16, 0, 0);
+	check_raw(m, 16, "not known");
+	peer_header(m, 1, PEER_REGION_READ, 16, 1, 0);
+	check_raw(m, 16, "nothing that was asked");
+	peer_header(m, 1, PEER_DMA_READ, 16, 0, 0);
+	check_raw(m, 16, "too short");
+	peer_header(m, 1, PEER_DMA_WRITE, 32, 0, 0);
+	m[24] = 9;
+	check_raw(m, 32, "another length");
+	peer_header(m, 1, PEER_DMA_READ, 32, 0, 0);
+	memset(m + 24, 0xff, 8);
+	check_raw(m, 32, "more bytes than was agreed");
+	peer_header(m, 1, PEER_DMA_READ, 16, 7, 0);
+	check_raw(m, 16, "neither command nor reply");
+}
+
+/* Keeps asking as the device while another thread of the client calls. */
+static void *ask(void *arg)
+{
+	uint64_t iova = *(uint64_t *)arg, word;
+
+	for (unsigned i = 0; i < 300; i++) {
+		if (peer_dma_write(&peer, iova, &(uint64_t){i}, 8) || peer_dma_read(&peer, iova, &word, 8))
+			return arg;
+		if (word != i)
+			return arg;
+	}
+	return NULL;
+}
+
+static void dma_is_served_while_calls_are_in_progress(void **state)
+{
+	struct rig_win w;
+	struct rig_dma d;
+	pthread_t thread;
+	void *failed;
+
+	(void)state;
+	open_ok(NULL, NEVER_MS);
+	assert_int_equal(rig_pci_window(pci, 0, 0, 0x100, 0, &w), 0);
+	assert_int_equal(rig_dma_alloc(pci, 64, 0, &d), 0);
+	assert_int_equal(pthread_create(&thread, NULL, ask, &d.iova), 0);
+	for (uint32_t i = 0; i < 300; i++) {
+		rig_win_store32(&w, 0, i);
+		assert_int_equal(rig_win_load32(&w, 0), i);
+	}
+	pthread_join(thread, &failed);
+	assert_null(failed);
+	finish();
+}
+
+static void *hammer(void *arg)
+{
+	const struct rig_win *w = arg;
+	static atomic_uint ids;
+	unsigned me = atomic_fetch_add(&ids, 1);
+
+	for (uint32_t i = 0; i < 200; i++) {
+		rig_win_store32(w, me * 4, i);
+		if (rig_win_load32(w, me * 4) != i)
+			return arg;
+	}
+	return NULL;
+}
+
+static void several_threads_each_get_their_own_answers(void **state)
+{
+	pthread_t thread[4];
+	struct rig_win w;
+	void *failed;
+
+	(void)state;
+	open_ok(NULL, NEVER_MS);
+	assert_int_equal(rig_pci_window(pci, 0, 0, 0x100, 0, &w), 0);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, hammer, &w), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		pthread_join(thread[i], &failed);
+		assert_null(failed);
+	}
+	finish();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(opening_fails_cleanly_if_any_answer_is_a_hang_up),
+	        cmocka_unit_test(opening_fails_cleanly_if_any_answer_is_an_error),
+	        cmocka_unit_test(opening_fails_cleanly_if_any_answer_is_too_short),
+	        cmocka_unit_test(opening_fails_cleanly_if_any_answer_is_too_long),
+	        cmocka_unit_test(opening_fails_cleanly_if_any_answer_brings_too_many_descriptors),
+	        cmocka_unit_test(opening_fails_cleanly_if_any_answer_is_to_something_else),
+	        cmocka_unit_test(opening_fails_cleanly_if_any_answer_has_a_nonsense_length),
+	        cmocka_unit_test(opening_ends_at_the_deadline_if_any_answer_stays_out),
+	        cmocka_unit_test(another_protocol_version_is_named),
+	        cmocka_unit_test(a_descriptor_that_nobody_expects_is_closed),
+	        cmocka_unit_test(an_area_beyond_the_end_of_its_file_is_refused),
+	        cmocka_unit_test(the_death_of_the_peer_is_noticed_while_nobody_calls),
+	        cmocka_unit_test(the_death_of_the_peer_ends_a_call_in_progress),
+	        cmocka_unit_test(a_message_that_stays_unanswered_makes_the_function_gone),
+	        cmocka_unit_test(a_reset_that_stays_unanswered_ends_at_its_own_deadline),
+	        cmocka_unit_test(a_message_that_breaks_the_protocol_makes_the_function_gone),
+	        cmocka_unit_test(dma_is_served_while_calls_are_in_progress),
+	        cmocka_unit_test(several_threads_each_get_their_own_answers),
+	};
+
+	return cmocka_run_group_tests_name("vfio_user, hostile", tests, NULL, NULL);
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+/* The vfio-user client against a device process that behaves. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "counters.h"
+#include "dma.h"
+#include "fake_peer.h"
+#include "irq.h"
+#include "pci.h"
+
+static struct fake_peer peer;
+static struct rig_pci *pci;
+static struct test_counts before;
+
+static void open_with(enum peer_do (*hook)(struct fake_peer *, const struct peer_message *), const char *json)
+{
+	struct rig_pci_options o = {.kind = RIG_PCI_VFIO_USER_FD};
+	char why[512];
+
+	test_counts_take(&before);
+	memset(&peer, 0, sizeof(peer));
+	peer.hook = hook;
+	peer.json = json;
+	fake_peer_start(&peer, &o.fd);
+	if (rig_pci_open(&pci, &o, why, sizeof(why)))
+		fail_msg("%s", why);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	open_with(NULL, NULL);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	rig_pci_close(pci);
+	fake_peer_stop(&peer);
+	test_counts_same(&before);
+	return 0;
+}
+
+static void the_function_is_described(void **state)
+{
+	const struct rig_pci_info *i = rig_pci_info(pci);
+
+	(void)state;
+	assert_int_equal(i->vendor, 0x1234);
+	assert_int_equal(i->device, 0x5258);
+	assert_int_equal(i->class_code, 0x120000);
+	assert_int_equal(i->revision, 3);
+	assert_string_equal(i->transport, "vfio-user");
+	assert_null(i->bdf);
+	assert_int_equal(i->bar[0].bytes, PEER_BAR0_BYTES);
+	assert_int_equal(i->bar[2].bytes, PEER_BAR2_BYTES);
+	assert_true(i->bar[0].mappable && i->bar[2].mappable);
+	assert_true(i->bar[2].wide && i->bar[2].prefetchable && !i->bar[0].wide);
+	assert_true(i->resets);
+	assert_int_equal(i->dma_page, 4096);
+	assert_int_equal(i->dma_maps, 16);
+	assert_int_equal(rig_pci_irq_count(pci, RIG_IRQ_MSIX), 4);
+	assert_int_equal(rig_pci_irq_count(pci, RIG_IRQ_MSI), 0);
+	assert_int_equal(rig_pci_irq_count(pci, RIG_IRQ_INTX), 1);
+	assert_int_equal(atomic_load(&peer.seen[PEER_VERSION]), 1);
+	assert_int_equal(atomic_load(&peer.seen[PEER_REGION_WRITE]), 0);
+}
+
+static void sparse_areas_are_memory_and_the_rest_is_messages(void **state)
+{
+	struct rig_win mapped, asked;
+	uint64_t sent;
+
+	(void)state;
+	assert_int_equal(rig_pci_window(pci, 0, 0x4000, 0x1000, 0, &mapped), 0);
+	assert_int_equal(rig_pci_window(pci, 0, 0, 0x1000, 0, &asked), 0);
+	assert_non_null(rig_win_host(&mapped));
+	assert_null(rig_win_host(&asked));
+	sent = rig_pci_messages(pci);
+	rig_win_store32(&mapped, 8, 0x11223344);
+	assert_int_equal(rig_win_load32(&mapped, 8), 0x11223344);
+	assert_int_equal(rig_pci_messages(pci), sent);
+	assert_int_equal(peer.bar[0][0x4008], 0x44);
+	rig_win_store64(&asked, 16, UINT64_C(0x8877665544332211));
+	assert_int_equal(rig_pci_messages(pci), sent + 1);
+	assert_int_equal(peer.bar[0][16], 0x11);
+	assert_true(rig_win_load64(&asked, 16) == UINT64_C(0x8877665544332211));
+	assert_int_equal(rig_win_load8(&asked, 17), 0x22);
+	assert_int_equal(rig_pci_messages(pci), sent + 3);
+}
+
+static void a_long_access_is_cut_to_what_the_peer_takes(void **state)
+{
+	static unsigned char in[3 * 4096 + 5], out[sizeof(in)];
+	struct rig_win w;
+	unsigned writes = atomic_load(&peer.seen[PEER_REGION_WRITE]) + 1; /* the window's COMMAND */
+
+	(void)state;
+	assert_int_equal(rig_pci_window(pci, 2, 0, 0, RIG_WIN_MESSAGES, &w), 0);
+	for (size_t i = 0; i < sizeof(in); i++)
+		in[i] = (unsigned char)(i * 31 + i / 4096);
+	rig_win_write(&w, 7, in, sizeof(in));
+	assert_int_equal(atomic_load(&peer.seen[PEER_REGION_WRITE]), writes + 4);
+	assert_memory_equal(peer.bar[2] + 7, in, sizeof(in));
+	rig_win_read(&w, 7, out, sizeof(out));
+	assert_memory_equal(in, out, sizeof(in));
+}
+
+static void dma_memory_goes_over_by_descriptor(void **state)
+{
+	struct rig_dma d;
+	char *there;
+
+	(void)state;
+	assert_int_equal(rig_dma_alloc(pci, 4096, 4096, &d), 0);
+	assert_int_equal(peer.maps, 1);
+	assert_true(peer.map[0].fd >= 0);
+	assert_int_equal(peer.map[0].flags, 3);
+	assert_true(d.iova >= peer.map[0].iova && d.iova >= RIG_PCI_IOVA_BASE);
+	there = mmap(NULL, peer.map[0].bytes, PROT_READ | PROT_WRITE, MAP_SHARED, peer.map[0].fd,
+	        (off_t)peer.map[0].offset);
+	assert_true(there != MAP_FAILED);
+	strcpy(there + (d.iova - peer.map[0].iova), "seen there");
+	assert_string_equal(d.host, "seen there");
+	munmap(there, peer.map[0].bytes);
+	rig_dma_free(pci, &d);
+}
+
+static void a_read_only_descriptor_says_so(void **state)
+{
+	int fd = memfd_create("t", MFD_CLOEXEC);
+	struct rig_dma d;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, 8192), 0);
+	assert_int_equal(rig_dma_map_fd(pci, fd, 4096, 4096, NULL, RIG_DMA_READ, &d), 0);
+	assert_int_equal(peer.map[0].flags, 1);
+	assert_int_equal(peer.map[0].offset, 4096);
+	assert_int_equal(peer.map[0].bytes, 4096);
+	assert_int_equal(peer_dma_write(&peer, d.iova, "x", 1), EACCES);
+	assert_int_equal(rig_dma_unmap(pci, &d), 0);
+	assert_int_equal(peer.maps, 0);
+	close(fd);
+}
+
+static void memory_without_a_descriptor_is_served_by_message(void **state)
+{
+	unsigned char *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct rig_pci_stats stats;
+	struct rig_dma d;
+	uint64_t word = UINT64_C(0x1122334455667788);
+	char buf[100];
+
+	(void)state;
+	assert_int_equal(rig_dma_map_host(pci, p, 8192, RIG_DMA_READ | RIG_DMA_WRITE, &d), 0);
+	assert_int_equal(peer.map[0].fd, -1);
+	assert_int_equal(peer.map[0].offset, 0);
+	assert_int_equal(peer_dma_write(&peer, d.iova + 8, &word, 8), 0);
+	assert_true(__atomic_load_n((uint64_t *)(void *)(p + 8), __ATOMIC_ACQUIRE) == word);
+	strcpy((char *)p + 4090, "across pages");
+	assert_int_equal(peer_dma_read(&peer, d.iova + 4090, buf, 13), 0);
+	assert_string_equal(buf, "across pages");
+	rig_pci_stats(pci, &stats);
+	assert_int_equal(stats.served, 2);
+	assert_int_equal(stats.refused, 0);
+	assert_int_equal(rig_dma_unmap(pci, &d), 0);
+	assert_int_equal(peer_dma_read(&peer, d.iova, buf, 1), EFAULT);
+	munmap(p, 8192);
+}
+
+static void addresses_outside_or_forbidden_are_refused_and_not_touched(void **state)
+{
+	unsigned char *p = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct rig_pci_stats stats;
+	struct rig_dma d;
+	char buf[16] = "0123456789abcde";
+
+	(void)state;
+	assert_int_equal(rig_dma_map_host(pci, p + 4096, 4096, RIG_DMA_READ, &d), 0);
+	assert_int_equal(peer_dma_write(&peer, d.iova, buf, 8), EACCES);
+	assert_int_equal(peer_dma_read(&peer, d.iova - 1, buf, 8), EFAULT);
+	assert_int_equal(peer_dma_read(&peer, d.iova + 4089, buf, 8), EFAULT);
+	assert_int_equal(peer_dma_read(&peer, 0, buf, 8), EFAULT);
+	assert_int_equal(peer_dma_read(&peer, UINT64_MAX, buf, 8), EFAULT);
+	assert_int_equal(peer_dma_write(&peer, UINT64_MAX - 3, buf, 8), EFAULT);
+	assert_int_equal(peer_dma_read(&peer, (uintptr_t)p, buf, 8), EFAULT);
+	assert_int_equal(peer_dma_read(&peer, d.iova, buf, 0), 0);
+	assert_string_equal(buf, "0123456789abcde");
+	for (unsigned i = 0; i < 3 * 4096; i++)
+		assert_int_equal(p[i], 0);
+	rig_pci_stats(pci, &stats);
+	assert_int_equal(stats.refused, 7);
+	assert_false(rig_pci_gone(pci, NULL));
+	assert_int_equal(rig_dma_unmap(pci, &d), 0);
+	munmap(p, 3 * 4096);
+}
+
+static void dma_commands_without_reply_get_none(void **state)
+{
+	unsigned char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char m[16 + 16 + 1] = {0};
+	struct rig_dma d;
+	char byte;
+
+	(void)state;
+	assert_int_equal(rig_dma_map_host(pci, p, 4096, RIG_DMA_READ | RIG_DMA_WRITE, &d), 0);
+	peer_header(m, 77, PEER_DMA_WRITE, sizeof(m), 0x10, 0);
+	memcpy(m + 16, &d.iova, 8);
+	m[24] = 1;
+	m[32] = 'z';
+	peer_send_raw(&peer, m, sizeof(m), NULL, 0);
+	assert_int_equal(peer_dma_read(&peer, d.iova, &byte, 1), 0); /* would see the other's answer first */
+	assert_int_equal(byte, 'z');
+	assert_int_equal(rig_dma_unmap(pci, &d), 0);
+	munmap(p, 4096);
+}
+
+static void vectors_go_over_in_messages_of_as_many_descriptors_as_fit(void **state)
+{
+	int ev[4];
+	uint64_t one = 1, n = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++)
+		ev[i] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	assert_int_equal(rig_pci_irq_enable(pci, RIG_IRQ_MSIX, 0, 4, ev), 0);
+	assert_int_equal(atomic_load(&peer.seen[PEER_SET_IRQS]), 2); /* the peer takes three */
+	for (unsigned i = 0; i < 4; i++) {
+		assert_true(peer.irq[2][i] >= 0);
+		assert_int_equal(write(peer.irq[2][i], &one, 8), 8);
+		assert_int_equal(read(ev[i], &n, 8), 8);
+		assert_int_equal(n, 1);
+	}
+	int gap[3] = {ev[0], -1, ev[2]};
+	assert_int_equal(rig_pci_irq_enable(pci, RIG_IRQ_MSIX, 0, 3, gap), 0);
+	assert_true(peer.irq[2][0] >= 0 && peer.irq[2][1] < 0 && peer.irq[2][2] >= 0 && peer.irq[2][3] >= 0);
+	assert_int_equal(rig_pci_irq_disable(pci, RIG_IRQ_MSIX), 0);
+	assert_true(peer.irq[2][0] < 0 && peer.irq[2][3] < 0);
+	for (unsigned i = 0; i < 4; i++)
+		close(ev[i]);
+}
+
+static void a_reset_arms_interrupts_again(void **state)
+{
+	int ev = eventfd(0, EFD_CLOEXEC);
+	uint32_t command;
+
+	(void)state;
+	assert_int_equal(rig_pci_irq_enable(pci, RIG_IRQ_MSIX, 2, 1, &ev), 0);
+	assert_int_equal(rig_pci_bus_master(pci, true), 0);
+	assert_int_equal(rig_pci_reset(pci), 0);
+	assert_int_equal(atomic_load(&peer.seen[PEER_RESET]), 1);
+	assert_true(peer.irq[2][2] >= 0);
+	assert_int_equal(rig_pci_config_read(pci, 4, 2, &command), 0);
+	assert_int_equal(command, 4);
+	close(ev);
+}
+
+static void giving_back_leaves_no_mapping_and_no_bus_mastering(void **state)
+{
+	struct rig_dma d;
+	int ev;
+
+	(void)state;
+	open_with(NULL, NULL);
+	ev = eventfd(0, EFD_CLOEXEC);
+	assert_int_equal(rig_dma_alloc(pci, 64, 0, &d), 0);
+	assert_int_equal(rig_pci_bus_master(pci, true), 0);
+	assert_int_equal(rig_pci_irq_enable(pci, RIG_IRQ_MSIX, 0, 1, &ev), 0);
+	rig_pci_close(pci);
+	pthread_mutex_lock(&peer.lock);
+	assert_int_equal(peer.maps, 0);
+	assert_int_equal(peer.irq[2][0], -1);
+	pthread_mutex_unlock(&peer.lock);
+	assert_int_equal(peer.config[4], 0);
+	close(ev);
+	fake_peer_stop(&peer);
+	test_counts_same(&before);
+}
+
+static void an_error_reply_is_that_error_and_harms_nothing(void **state)
+{
+	unsigned char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct rig_win w;
+
+	(void)state;
+	assert_int_equal(rig_pci_window(pci, 0, 0x100, 0x100, 0, &w), 0);
+	pthread_mutex_lock(&peer.lock);
+	peer.map[peer.maps++] = (struct peer_map){.iova = RIG_PCI_IOVA_BASE, .bytes = 4096, .fd = -1};
+	pthread_mutex_unlock(&peer.lock);
+	struct rig_dma d;
+	assert_int_equal(rig_dma_map_host(pci, p, 4096, RIG_DMA_READ, &d), -EEXIST);
+	assert_non_null(strstr(rig_pci_error(), "DMA_MAP"));
+	assert_false(rig_pci_gone(pci, NULL));
+	assert_int_equal(rig_win_load32(&w, 0), 0);
+	munmap(p, 4096);
+}
+
+/* -- Variations of the handshake -- */
+
+static void a_peer_without_capabilities_gets_the_defaults(void **state)
+{
+	(void)state;
+	open_with(NULL, "");
+	assert_int_equal(rig_pci_info(pci)->dma_maps, 65535);
+	assert_int_equal(rig_pci_info(pci)->dma_page, 4096);
+	teardown(state);
+}
+
+static void a_granule_larger_than_a_page_is_kept(void **state)
+{
+	struct rig_dma d;
+	unsigned char *p = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	open_with(NULL, "{\"capabilities\":{\"pgsizes\":2162688}}"); /* 64 KiB and 2 MiB */
+	assert_int_equal(rig_pci_info(pci)->dma_page, 65536);
+	assert_int_equal(rig_dma_map_host(pci, p, 4096, RIG_DMA_READ, &d), -EINVAL);
+	assert_int_equal(rig_dma_alloc(pci, 1, 0, &d), 0);
+	assert_int_equal(peer.map[0].bytes % 65536, 0);
+	assert_int_equal(peer.map[0].iova % 65536, 0);
+	munmap(p, 65536);
+	teardown(state);
+}
+
+/* Every reply of the handshake in pieces of one byte. */
+static enum peer_do one_byte_at_a_time(struct fake_peer *p, const struct peer_message *m)
+{
+	unsigned char version[16 + 4 + 3];
+
+	if (m->command != PEER_VERSION)
+		return PEER_BEHAVE;
+	memset(version, 0, sizeof(version));
+	peer_header(version, m->id, m->command, sizeof(version), 1, 0);
+	memcpy(version + 20, "{}", 3);
+	for (size_t i = 0; i < sizeof(version); i++)
+		peer_send_raw(p, version + i, 1, NULL, 0);
+	return PEER_DONE;
+}
+
+static void a_message_may_come_in_any_pieces(void **state)
+{
+	(void)state;
+	open_with(one_byte_at_a_time, NULL);
+	assert_int_equal(rig_pci_info(pci)->vendor, 0x1234);
+	teardown(state);
+}
+
+static void a_server_at_a_path_is_connected_to(void **state)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	struct rig_pci_options o = {.kind = RIG_PCI_VFIO_USER_PATH, .path = addr.sun_path, .deadline_ms = 50};
+	char dir[] = "/tmp/rig-test-XXXXXX", why[512];
+	struct test_counts counts;
+
+	(void)state;
+	test_counts_take(&counts);
+	assert_non_null(mkdtemp(dir));
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/s", dir);
+	int l = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(l, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(rig_pci_open(&pci, &o, why, sizeof(why)), -ECONNREFUSED);
+	assert_int_equal(listen(l, 1), 0);
+	/* It takes the connection and says nothing. */
+	assert_int_equal(rig_pci_open(&pci, &o, why, sizeof(why)), -ETIMEDOUT);
+	assert_non_null(strstr(why, "no answer to VERSION within 50 ms"));
+	assert_non_null(strstr(why, dir));
+	close(l);
+	unlink(addr.sun_path);
+	rmdir(dir);
+	test_counts_same(&counts);
+}
+
+#define ON_PEER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        ON_PEER(the_function_is_described),
+	        ON_PEER(sparse_areas_are_memory_and_the_rest_is_messages),
+	        ON_PEER(a_long_access_is_cut_to_what_the_peer_takes),
+	        ON_PEER(dma_memory_goes_over_by_descriptor),
+	        ON_PEER(a_read_only_descriptor_says_so),
+	        ON_PEER(memory_without_a_descriptor_is_served_by_message),
+	        ON_PEER(addresses_outside_or_forbidden_are_refused_and_not_touched),
+	        ON_PEER(dma_commands_without_reply_get_none),
+	        ON_PEER(vectors_go_over_in_messages_of_as_many_descriptors_as_fit),
+	        ON_PEER(a_reset_arms_interrupts_again),
+	        cmocka_unit_test(giving_back_leaves_no_mapping_and_no_bus_mastering),
+	        ON_PEER(an_error_reply_is_that_error_and_harms_nothing),
+	        cmocka_unit_test(a_peer_without_capabilities_gets_the_defaults),
+	        cmocka_unit_test(a_granule_larger_than_a_page_is_kept),
+	        cmocka_unit_test(a_message_may_come_in_any_pieces),
+	        cmocka_unit_test(a_server_at_a_path_is_connected_to),
+	};
+
+	return cmocka_run_group_tests_name("vfio_user", tests, NULL, NULL);
+}
