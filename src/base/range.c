@@ -158,10 +158,12 @@ int rig_ranges_intersect(struct rig_ranges *set, const struct rig_ranges *with)
 	size_t i = 0, j = 0;
 	int rc;
 
-	/* Each step leaves one range behind, so there are fewer common parts than ranges. One more: never NULL. */
+	/* Each step leaves one range behind, so there are fewer common parts than ranges. */
 	rc = reserve(&both, set->count + with->count + 1);
 	if (rc)
 		return rc;
+	if (!both.at) /* more ranges than a size can count */
+		return -ENOMEM;
 	while (i < set->count && j < with->count) {
 		const struct rig_range *a = &set->at[i], *b = &with->at[j];
 		uint64_t first = rig_max_u64(a->first, b->first);
