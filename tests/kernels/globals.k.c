@@ -5,9 +5,9 @@
 
 #include <string.h>
 
+/* out: 8 words of 64 bits: launches so far, 40 more than that, 42, 610, 'e' + 3, 14, 40, 'z' */
 struct globals {
-	uint64_t
-	        out; /* address of 8 words of 64 bits: launches so far, 40 more, 42, 610, 'e' + 3, 14, 40, 'z' */
+	uint64_t out;
 };
 
 static uint64_t launches;     /* zeroed memory, kept between launches */
