@@ -220,6 +220,19 @@ static void sources_may_be_several_in_folders_with_spaces(void **state)
 	assert_int_equal(access("a b/x y.elf", R_OK), 0);
 }
 
+static void an_installed_script_needs_no_source_tree(void **state)
+{
+	(void)state;
+	if (!toolchain_is_there())
+		skip();
+	assert_int_equal(
+	        system("t=$(dirname \"$RVX1_CC_SCRIPT\")/.. && "
+	               "mkdir -p i/bin i/include i/libexec/rig-vfio && cp \"$RVX1_CC_SCRIPT\" i/bin/ && "
+	               "cp -r \"$t/include/rvx1\" i/include/ && cp -r \"$t/kernel\" i/libexec/rig-vfio/"),
+	        0);
+	assert_int_equal(compile("RVX1_CC_SCRIPT=i/bin/rvx1-cc;", "probe.c -o installed.elf"), 0);
+}
+
 static void an_undefined_symbol_is_named(void **state)
 {
 	(void)state;
@@ -279,6 +292,7 @@ int main(void)
 	        cmocka_unit_test(an_image_exports_kernels_and_their_records),
 	        cmocka_unit_test(libraries_small_atomics_and_tables_need_relative_relocations_only),
 	        cmocka_unit_test(sources_may_be_several_in_folders_with_spaces),
+	        cmocka_unit_test(an_installed_script_needs_no_source_tree),
 	        cmocka_unit_test(an_undefined_symbol_is_named),
 	        cmocka_unit_test(thread_local_storage_is_named),
 	        cmocka_unit_test(a_kernel_of_another_type_does_not_compile),
