@@ -94,7 +94,7 @@ static struct rig_pci_options on(struct rig_fake *fake)
 
 static void any_call_of_the_transport_may_fail(void **state)
 {
-	struct rig_fake_options fo = fake_function_options();
+	struct rig_fake_options fake_options = fake_function_options();
 	struct test_counts before;
 	uint64_t k;
 
@@ -105,7 +105,7 @@ static void any_call_of_the_transport_may_fail(void **state)
 		int err;
 
 		test_counts_take(&before);
-		assert_int_equal(rig_fake_make(&fake, &fo), 0);
+		assert_int_equal(rig_fake_make(&fake, &fake_options), 0);
 		o = on(fake);
 		rig_fake_fail_at(fake, k);
 		err = scenario(&o);
@@ -128,14 +128,14 @@ static void any_call_of_the_transport_may_fail(void **state)
 
 static void any_allocation_may_fail(void **state)
 {
-	struct rig_fake_options fo = fake_function_options();
+	struct rig_fake_options fake_options = fake_function_options();
 	struct test_counts before;
 	struct rig_pci_options o;
 	struct rig_fake *fake;
 	uint64_t k;
 
 	(void)state;
-	assert_int_equal(rig_fake_make(&fake, &fo), 0);
+	assert_int_equal(rig_fake_make(&fake, &fake_options), 0);
 	o = on(fake);
 	test_counts_take(&before);
 	for (k = 1; k < STEPS_MOST; k++) {

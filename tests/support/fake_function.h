@@ -7,6 +7,10 @@
  * after cmocka.h; link folder_vfio_fake and test_support.
  */
 
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "counters.h"
 #include "fake.h"
 #include "pci.h"
@@ -30,14 +34,14 @@ static inline struct rig_fake_options fake_function_options(void)
 	};
 }
 
-static inline void fake_function_open(
-        struct fake_function *t, const struct rig_fake_options *fo, const struct rig_pci_options *po)
+static inline void fake_function_open(struct fake_function *t, const struct rig_fake_options *fake_options,
+        const struct rig_pci_options *po)
 {
 	struct rig_pci_options o = po ? *po : (struct rig_pci_options){0};
 	char why[512];
 
 	test_counts_take(&t->before);
-	assert_int_equal(rig_fake_make(&t->fake, fo), 0);
+	assert_int_equal(rig_fake_make(&t->fake, fake_options), 0);
 	o.kind = RIG_PCI_OPS;
 	o.ops = &rig_fake_ops;
 	o.transport = t->fake;
@@ -51,6 +55,25 @@ static inline void fake_function_close(struct fake_function *t)
 	assert_int_equal(rig_fake_open_count(t->fake), 0);
 	rig_fake_free(t->fake);
 	test_counts_same(&t->before);
+}
+
+/* Whether a child of fork can still see these 8 bytes at p; what may have come to lie there since is not them. */
+static inline bool child_sees(const void *p, const char bytes[8])
+{
+	int status = 0, ends[2];
+	char seen[8];
+	pid_t child;
+
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	if (child == 0)
+		_exit(write(ends[1], p, 8) == 8 && read(ends[0], seen, 8) == 8 &&
+		        memcmp(seen, bytes, 8) == 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	close(ends[0]);
+	close(ends[1]);
+	return WEXITSTATUS(status) != 0;
 }
 
 #endif
