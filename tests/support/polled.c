@@ -675,6 +675,8 @@ static int answer_room(struct device *d, const struct rig_part *parts, uint32_t 
 		d->grow_due = true;
 		return RIG_GROW;
 	}
+	if (d->p->o.always_later)
+		return RIG_LATER;
 	return d->last - shown >= d->p->o.capacity ? RIG_LATER : RIG_FITS;
 }
 

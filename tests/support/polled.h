@@ -55,6 +55,7 @@ struct polled_options {
 	bool stop_short;  /* stop leaves the word as it is; polled_drain raises it */
 	bool pinned_none; /* has no RIG_PINNED */
 	bool no_engine;
+	bool always_later; /* breaks the contract: room answers RIG_LATER while idle */
 	enum polled_sleep sleep;
 	uint32_t capacity;      /* values on the queues at once; 0: 64 */
 	uint32_t parts;         /* parts of a value that fit before growth; 0: 16, the most */
