@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <png.h>
+
+#include "picture.h"
+
+static void fail(const char *path, const char *why)
+{
+	fprintf(stderr, "%s: %s\n", path, why);
+	exit(1);
+}
+
+struct picture picture_read(const char *path)
+{
+	struct picture picture = {0};
+	png_image png = {.version = PNG_IMAGE_VERSION};
+
+	if (!png_image_begin_read_from_file(&png, path))
+		fail(path, png.message);
+	png.format = PNG_FORMAT_RGBA;
+	picture.width = png.width;
+	picture.height = png.height;
+	picture.bytes = PNG_IMAGE_SIZE(png);
+	picture.pixels = malloc(picture.bytes);
+	if (!picture.pixels)
+		fail(path, "out of memory");
+	if (!png_image_finish_read(&png, NULL, picture.pixels, 0, NULL))
+		fail(path, png.message);
+	return picture;
+}
+
+void picture_write(const char *path, const struct picture *picture)
+{
+	png_image png = {.version = PNG_IMAGE_VERSION,
+	        .width = picture->width,
+	        .height = picture->height,
+	        .format = PNG_FORMAT_RGBA};
+
+	if (!png_image_write_to_file(&png, path, 0, picture->pixels, 0, NULL))
+		fail(path, png.message);
+}
