@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Bad: writes outside every buffer, at 2 TiB + 0x10. PAGE fault, access WRITE. */
+/* Bad: writes outside every buffer, at 32 TiB + 0x10. PAGE fault, access WRITE. */
 #include <rvx1/kernel.h>
 
-#define OUTSIDE ((2ull << 40) + 0x10)
+#define OUTSIDE ((32ull << 40) + 0x10)
 
 void write_outside(const void *p)
 {
