@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first instructions (docs/rvx1.md, section 5.1): every register is zero, and so is the memory behind the payload. */
+/* The first instructions (docs/rvx1.md, section 5.1): every register is zero, and so is the memory behind the
+ * payload. */
 	.section .text.start, "ax", @progbits
 	.globl	start
 start:

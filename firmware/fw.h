@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The firmware of RVX-1's command processor (docs/rvx1.md, sections 5, 7 and 10): one loop over queues that are state
- * machines. Nothing in it waits: each pass does what can be done now.
+ * The firmware of RVX-1's command processor (docs/rvx1.md, sections 5, 7 and 10): one loop over queues that
+ * are state machines. Nothing in it waits: each pass does what can be done now.
  */
 #ifndef FW_H
 #define FW_H
@@ -71,7 +71,8 @@ bool fw_pass(struct fw *fw);
 
 /* fw_queue.c: one queue */
 
-/* Follows the queue's CTRL, then runs packets until it must wait or used its share of the pass, then also stirs. */
+/* Follows the queue's CTRL, then runs packets until it must wait or used its share of the pass, then also
+ * stirs. */
 void fw_queue_serve(struct fw *fw, struct fw_queue *q);
 
 /* fw_packet.c: what packets do */
@@ -104,7 +105,8 @@ bool fw_bus_store(
 
 void fw_report_pass(struct fw *fw);
 
-/* READ of a queue: where it starts when it is enabled; then the packets completed, never fewer than before. */
+/* READ of a queue: where it starts when it is enabled; then the packets completed, never fewer than
+ * before. */
 void fw_report_start(struct fw_queue *q);
 void fw_report_read(struct fw_queue *q, uint64_t read);
 
@@ -113,7 +115,8 @@ void fw_report_released(const struct fw_queue *q, uint64_t value);
 /* Sets VALUE, after everything before. */
 void fw_report_value(struct fw *fw, uint64_t value);
 
-/* A fault of the packet that q runs: PACKET (address: its number) or BUS. Only the first fault is reported. */
+/* A fault of the packet that q runs: PACKET (address: its number) or BUS. Only the first fault is
+ * reported. */
 void fw_report_packet_fault(
         struct fw *fw, const struct fw_queue *q, enum rvx1_fault code, uint64_t address, uint32_t access);
 

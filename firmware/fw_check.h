@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which packets and rings are well formed (docs/rvx1.md, section 7). Pure functions of their arguments: nothing is
- * read but the packet, which must be a copy that the host cannot change. memory_bytes is the board's MEMORY_BYTES.
+ * Which packets and rings are well formed (docs/rvx1.md, section 7). Pure functions of their arguments:
+ * nothing is read but the packet, which must be a copy that the host cannot change. memory_bytes is the
+ * board's MEMORY_BYTES.
  */
 #ifndef FW_CHECK_H
 #define FW_CHECK_H
@@ -24,8 +25,8 @@ bool fw_check_range(uint64_t address, uint64_t bytes, uint64_t memory_bytes);
 
 bool fw_check_ring(uint64_t address, uint32_t entries, uint64_t memory_bytes);
 
-/* Whether the packet keeps every rule that needs no state. (That a RELEASE exceeds VALUE does; what a COPY, FILL or
- * LAUNCH reaches is the engines' to check.) */
+/* Whether the packet keeps every rule that needs no state. (That a RELEASE exceeds VALUE does; what a COPY,
+ * FILL or LAUNCH reaches is the engines' to check.) */
 bool fw_check_packet(const union fw_packet *p, uint64_t memory_bytes);
 
 #endif

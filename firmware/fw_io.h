@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the firmware does to the world outside its own memory: accesses of exactly one width at processor addresses
- * (docs/rvx1.md, section 5.2), their order, and sleep. Addresses are checked by the caller: a wrong one halts the processor.
- * On the processor these are single instructions. On a host, a test defines them.
+ * What the firmware does to the world outside its own memory: accesses of exactly one width at processor
+ * addresses (docs/rvx1.md, section 5.2), their order, and sleep. Addresses are checked by the caller: a wrong
+ * one halts the processor. On the processor these are single instructions. On a host, a test defines them.
  */
 #ifndef FW_IO_H
 #define FW_IO_H

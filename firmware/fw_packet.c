@@ -77,7 +77,8 @@ static bool run_wait_value(struct fw *fw, struct fw_queue *q)
 	return fw->value >= q->packet.packet.u.word.value;
 }
 
-/* READ and RELEASED come before VALUE, so that who sees the value finds the ring's room and the queue's progress. */
+/* READ and RELEASED come before VALUE, so that who sees the value finds the ring's room and the queue's
+ * progress. */
 static bool run_release(struct fw *fw, struct fw_queue *q)
 {
 	const struct rvx1_word_packet *w = &q->packet.packet.u.word;

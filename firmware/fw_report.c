@@ -42,8 +42,8 @@ void fw_report_value(struct fw *fw, uint64_t value)
 	fw_store64(STATUS(RVX1_STATUS_VALUE), value);
 }
 
-/* What both kinds of fault have; the code last, since it is what the host looks at. In the register before the status
- * page: who polls the page reads the registers then. */
+/* What both kinds of fault have; the code last, since it is what the host looks at. In the register before
+ * the status page: who polls the page reads the registers then. */
 static void finish(struct fw *fw, uint32_t queue, uint32_t opcode, uint32_t code)
 {
 	fw_store64(REG(RVX1_FAULT_VALUE), fw->value + 1);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The 8- and 16-bit atomics that the compiler calls and its library lacks, on the aligned 32-bit word around them.
- * Every one is sequentially consistent, whatever order was asked. Linked by rvx1-cc into kernels that need them.
+ * The 8- and 16-bit atomics that the compiler calls and its library lacks, on the aligned 32-bit word around
+ * them. Every one is sequentially consistent, whatever order was asked. Linked by rvx1-cc into kernels that
+ * need them.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 #define WORD_MASK 3u
 
-/* The word that the object of `bytes` bytes at `p` lies in. An odd `p` of a 16-bit object stays odd, so that the board
- * refuses the atomic access, as it does for wider ones. */
+/* The word that the object of `bytes` bytes at `p` lies in. An odd `p` of a 16-bit object stays odd, so that
+ * the board refuses the atomic access, as it does for wider ones. */
 static uint32_t *word_of(const void *p, unsigned bytes)
 {
 	return (uint32_t *)((uintptr_t)p & ~(uintptr_t)(WORD_MASK & ~(bytes - 1)));
@@ -26,7 +27,8 @@ static bool swap(uint32_t *word, uint32_t *seen, uint32_t with)
 	return __atomic_compare_exchange_n(word, seen, with, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-/* FETCH(bits, bytes, name, expression of `old` and `value`): __atomic_<name>_<bytes>(), which answers the old value. */
+/* FETCH(bits, bytes, name, expression of `old` and `value`): __atomic_<name>_<bytes>(), which answers the old
+ * value. */
 #define FETCH(bits, bytes, name, expression)                                                                 \
 	uint##bits##_t name##_##bytes(void *p, uint##bits##_t value, int order) __asm__(                     \
 	        "__atomic_" #name "_" #bytes);                                                               \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Turns a picture into an ink drawing: edges in dark lines (Sobel), the rest in a few paler colours. A thread a pixel. */
+/* Turns a picture into an ink drawing: edges in dark lines (Sobel), the rest in a few paler colours. A thread
+ * a pixel. */
 #include <rvx1/kernel.h>
 
 #include <math.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * c = a b for matrices of floats, row by row in memory. A group of 16 x 16 threads makes a tile of c, one element a thread:
- * it brings a tile of a and one of b to shared memory, all threads use both, and so on along the inner dimension.
- * Launch with ceil(columns / 16) x ceil(rows / 16) groups and MATMUL_SHARED bytes of shared memory.
+ * c = a b for matrices of floats, row by row in memory. A group of 16 x 16 threads makes a tile of c, one
+ * element a thread: it brings a tile of a and one of b to shared memory, all threads use both, and so on
+ * along the inner dimension. Launch with ceil(columns / 16) x ceil(rows / 16) groups and MATMUL_SHARED bytes
+ * of shared memory.
  */
 #include <rvx1/kernel.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packed firmware images on the host (rvx1/firmware.h). Pure functions of their arguments, from any thread; bytes are
- * untrusted. A board's port reads the image file, verifies its digest, parses it, and loads the payload.
+ * Packed firmware images on the host (rvx1/firmware.h). Pure functions of their arguments, from any thread;
+ * bytes are untrusted. A board's port reads the image file, verifies its digest, parses it, and loads the
+ * payload.
  */
 #ifndef FW_IMAGE_H
 #define FW_IMAGE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packs the firmware's payload into the image that hosts load, and writes the manifest that a driver is compiled with:
- * pack PAYLOAD IMAGE MANIFEST. The same payload gives the same bytes, wherever and whenever it runs.
+ * Packs the firmware's payload into the image that hosts load, and writes the manifest that a driver is
+ * compiled with: pack PAYLOAD IMAGE MANIFEST. The same payload gives the same bytes, wherever and whenever it
+ * runs.
  */
 #include <endian.h>
 #include <sodium.h>
@@ -20,7 +21,8 @@ struct bytes {
 	size_t length;
 };
 
-/* The payload, behind room for its header. NULL with a message: not readable, empty, or larger than the area. */
+/* The payload, behind room for its header. NULL with a message: not readable, empty, or larger than the
+ * area. */
 static struct bytes read_payload(const char *path)
 {
 	struct bytes b = {calloc(1, sizeof(struct rvx1_fw_header) + RVX1_FW_AREA), 0};

@@ -3,14 +3,15 @@
  * For kernels: C functions that threads of RVX-1 run (docs/kernels.md, docs/rvx1.md section 11). Compiled by
  * scripts/rvx1-cc, never for the host.
  *
- * A kernel takes one pointer, to const void or to a const struct of its packed parameters, and returns nothing:
+ * A kernel takes one pointer, to const void or to a const struct of its packed parameters, and returns
+ * nothing:
  *
  *	struct scale { uint64_t data; uint32_t count; float factor; };
  *	void scale(const struct scale *p) { ... }
  *	RVX1_KERNEL(scale, struct scale, 0, 0);
  *
- * Every thread of the grid runs the function once. Dimension d is 0, 1 or 2; others answer 0. All indices are of this
- * thread and do not change while it runs. Atomics are the compiler's __atomic builtins.
+ * Every thread of the grid runs the function once. Dimension d is 0, 1 or 2; others answer 0. All indices are
+ * of this thread and do not change while it runs. Atomics are the compiler's __atomic builtins.
  */
 #ifndef RVX1_KERNEL_H
 #define RVX1_KERNEL_H
@@ -70,8 +71,8 @@ static inline uint64_t rvx1_global_id(unsigned d)
 	return (uint64_t)rvx1_group_id(d) * rvx1_group_size(d) + rvx1_thread_id(d);
 }
 
-/* Waits for every thread of the group; their earlier accesses are visible to each other after it. Every thread of the
- * group must come to it: one that ends instead is a BARRIER fault. */
+/* Waits for every thread of the group; their earlier accesses are visible to each other after it. Every
+ * thread of the group must come to it: one that ends instead is a BARRIER fault. */
 static inline void rvx1_barrier(void)
 {
 	__asm__ volatile(".word %0" : : "i"(RVX1_INSN_BARRIER) : "memory");
@@ -89,9 +90,10 @@ static inline uint32_t rvx1_shared_bytes(void)
 }
 
 /*
- * Declares function `name` a kernel, anywhere at file level, before or after its definition. `type` is what its pointer
- * points to, without const: a struct, whose size a launch's parameters must have, or void (none stated). `threads`
- * and `shared`: the most threads and shared bytes a group, 0: none stated. A function of another type does not compile.
+ * Declares function `name` a kernel, anywhere at file level, before or after its definition. `type` is what
+ * its pointer points to, without const: a struct, whose size a launch's parameters must have, or void (none
+ * stated). `threads` and `shared`: the most threads and shared bytes a group, 0: none stated. A function of
+ * another type does not compile.
  */
 #define RVX1_KERNEL(name, type, threads_, shared_)                                                           \
 	__attribute__((visibility("default"))) void name(const type *);                                      \

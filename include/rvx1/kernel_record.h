@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a kernel's image says about a kernel: one read-only object a kernel, exported under the name
- * RVX1_KERNEL_RECORD_PREFIX + the function's name (rvx1/kernel.h, RVX1_KERNEL). It has no relocations. Little-endian.
- * Read by loaders, which check symbol size, version and ranges. Layout only.
+ * RVX1_KERNEL_RECORD_PREFIX + the function's name (rvx1/kernel.h, RVX1_KERNEL). It has no relocations.
+ * Little-endian. Read by loaders, which check symbol size, version and ranges. Layout only.
  */
 #ifndef RVX1_KERNEL_RECORD_H
 #define RVX1_KERNEL_RECORD_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a packet: what the firmware accepts names no word and no ring outside board and system memory. */
+/* Any bytes as a packet: what the firmware accepts names no word and no ring outside board and system
+ * memory. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

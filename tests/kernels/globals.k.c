@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Good: global variables, tables of pointers (relative relocations), calls through them, recursion, memcpy, memset,
- * and a stack used to 8 KiB. One thread. */
+/* Good: global variables, tables of pointers (relative relocations), calls through them, recursion, memcpy,
+ * memset, and a stack used to 8 KiB. One thread. */
 #include <rvx1/kernel.h>
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Good: every thread writes what it is told about itself, 16 words at its place in the grid (linear group index times
- * threads a group plus linear thread index). */
+/* Good: every thread writes what it is told about itself, 16 words at its place in the grid (linear group
+ * index times threads a group plus linear thread index). */
 #include <rvx1/kernel.h>
 
 #define WORDS 16

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tests' kernels (tests/kernels) on a board of rvx_client.h with the project's firmware, without any of the driver: loaded,
- * mapped by the flags of their segments, launched with a stack of its own for each thread and a guard below each.
+ * The tests' kernels (tests/kernels) on a board of rvx_client.h with the project's firmware, without any of
+ * the driver: loaded, mapped by the flags of their segments, launched with a stack of its own for each thread
+ * and a guard below each.
  */
 #ifndef KERNEL_IMAGE_H
 #define KERNEL_IMAGE_H
@@ -23,7 +24,8 @@ struct kernel_board {
 	uint64_t value; /* the last one that was asked for */
 };
 
-/* A board, booted, with the kernel of <build>/tests/kernels/NAME.elf loaded. Skips the test when there is no firmware. */
+/* A board, booted, with the kernel of <build>/tests/kernels/NAME.elf loaded. Skips the test when there is no
+ * firmware. */
 void kernel_open(struct kernel_board *b, const char *name);
 void kernel_close(struct kernel_board *b);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels that do what they must not: the fault each gives, and that a reset ends it (docs/rvx1.md, section 10). */
+/* Kernels that do what they must not: the fault each gives, and that a reset ends it (docs/rvx1.md, section
+ * 10). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -22,7 +22,8 @@ static struct {
 	unsigned nlog;
 } fake;
 
-/* NULL: system memory that does not answer. Any other address that is nowhere fails the test, as it halts the processor. */
+/* NULL: system memory that does not answer. Any other address that is nowhere fails the test, as it halts the
+ * processor. */
 static uint8_t *find(uint64_t address, unsigned width)
 {
 	assert_int_equal(address % width, 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A board in plain memory, on which the firmware's code runs as host code (firmware/fw_io.h): registers, doorbells, board
- * memory, a piece of system memory, engines that do nothing until told, and a log of the firmware's stores. One at a time.
+ * A board in plain memory, on which the firmware's code runs as host code (firmware/fw_io.h): registers,
+ * doorbells, board memory, a piece of system memory, engines that do nothing until told, and a log of the
+ * firmware's stores. One at a time.
  */
 #ifndef FW_FAKE_H
 #define FW_FAKE_H

@@ -15,7 +15,8 @@
 #define ADDRESS 0x1000u
 #define BUS_END (RVX1_BUS_MASK + 1)
 
-/* Each opcode with every field it has set; `may` has ones where another bit pattern may stand (checked elsewhere). */
+/* Each opcode with every field it has set; `may` has ones where another bit pattern may stand (checked
+ * elsewhere). */
 struct form {
 	union fw_packet good;
 	uint64_t may[FW_PACKET_WORDS];
