@@ -11,8 +11,8 @@
 
 int rig_gone_init(struct rig_gone *g)
 {
-	atomic_init(&g->set, false);
-	g->why[0] = '\0';
+	atomic_init(&g->why, NULL);
+	g->text[0] = '\0';
 	g->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (g->fd < 0)
 		return rig_vfio_fail(errno, "raise the limit on open files (ulimit -n)", "eventfd");
@@ -26,30 +26,46 @@ void rig_gone_fini(struct rig_gone *g)
 	close(g->fd);
 }
 
+/* The reason is there before anybody is woken. */
+static bool settle_on(struct rig_gone *g, const char *why)
+{
+	const char *none = NULL;
+	uint64_t one = 1;
+	ssize_t written;
+
+	if (!atomic_compare_exchange_strong(&g->why, &none, why))
+		return false;
+	written = write(g->fd, &one, sizeof(one));
+	(void)written; /* an eventfd at 0 takes a 1 always */
+	return true;
+}
+
 bool rig_gone_say(struct rig_gone *g, const char *why)
 {
-	uint64_t one = 1;
 	bool first;
 
 	pthread_mutex_lock(&g->lock);
 	first = !rig_gone_is(g);
 	if (first) {
-		snprintf(g->why, sizeof(g->why), "%s", why);
-		atomic_store_explicit(&g->set, true, memory_order_release);
+		snprintf(g->text, sizeof(g->text), "%s", why);
+		first = settle_on(g, g->text);
 	}
 	pthread_mutex_unlock(&g->lock);
-	/* An eventfd at 0 takes a 1 always. */
-	if (first && write(g->fd, &one, sizeof(one)) < 0)
-		return true;
 	return first;
+}
+
+void rig_gone_fault(struct rig_gone *g)
+{
+	(void)settle_on(g, "its mapped memory vanished under an access");
 }
 
 int rig_gone_settle(const struct rig_gone *g, int err)
 {
-	if (!err || !rig_gone_is(g))
+	const char *why = rig_gone_why(g);
+
+	if (!err || !why)
 		return err;
-	return rig_vfio_fail(err, "is the device process still there? open the function again",
-	        "the function is gone: %s", g->why);
+	return rig_vfio_fail(err, "is the device there? open it again", "the function is gone: %s", why);
 }
 
 int rig_gone_fail(const struct rig_gone *g)

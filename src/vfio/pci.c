@@ -8,6 +8,7 @@
 
 #include "bits.h"
 #include "error.h"
+#include "guard.h"
 #include "pci_private.h"
 #include "vfio_user.h"
 #include "vfio_user_sock.h"
@@ -16,12 +17,12 @@
 
 void rig_pci_lose(struct rig_pci *f, const char *why)
 {
-	if (!rig_gone_say(&f->gone, why))
-		return;
-	rig_logf(&f->log, RIG_LOG_ERROR, "the function is gone: %s", why);
+	if (rig_gone_say(&f->gone, why))
+		rig_logf(&f->log, RIG_LOG_ERROR, "the function is gone: %s", why);
 	pthread_mutex_lock(&f->region_lock);
-	for (unsigned i = 0; i < RIG_VFIO_REGIONS; i++)
+	for (unsigned i = 0; i < RIG_VFIO_REGIONS && !f->blank; i++)
 		rig_region_blank(&f->region[i]);
+	f->blank = true;
 	pthread_mutex_unlock(&f->region_lock);
 }
 
@@ -133,16 +134,27 @@ static int ask_irqs(struct rig_pci *f)
 	return err;
 }
 
+static void guard_areas(struct rig_pci *f, const struct rig_region *r)
+{
+	for (unsigned i = 0; i < r->mapped; i++) {
+		if (rig_guard_add(r->area[i].at, r->area[i].bytes, &f->gone))
+			rig_logf(&f->log, RIG_LOG_WARN, "%s", rig_pci_error());
+	}
+}
+
 /* Only BARs: configuration space is reached by message, so that the far side sees each access. */
-static void map_bars(struct rig_pci *f)
+static void map_bars(struct rig_pci *f, bool guard)
 {
 	pthread_mutex_lock(&f->region_lock);
-	for (unsigned i = 0; i < RIG_VFIO_BARS && !rig_gone_is(&f->gone); i++)
+	for (unsigned i = 0; i < RIG_VFIO_BARS && !rig_gone_is(&f->gone); i++) {
 		rig_region_map(&f->region[RIG_VFIO_BAR0 + i], &f->log);
+		if (guard)
+			guard_areas(f, &f->region[RIG_VFIO_BAR0 + i]);
+	}
 	pthread_mutex_unlock(&f->region_lock);
 }
 
-static int ask(struct rig_pci *f)
+static int ask(struct rig_pci *f, bool guard)
 {
 	int err = f->ops->attach(f->transport, &f->sink);
 
@@ -156,7 +168,7 @@ static int ask(struct rig_pci *f)
 		err = ask_irqs(f);
 	if (err)
 		return rig_gone_settle(&f->gone, err);
-	map_bars(f);
+	map_bars(f, guard);
 	return rig_config_identify(f);
 }
 
@@ -228,7 +240,7 @@ static int take(struct rig_pci *f, const struct rig_pci_options *o)
 	if (err)
 		goto fini;
 	f->info.transport = f->ops->name;
-	err = ask(f);
+	err = ask(f, o->guard);
 	if (err)
 		goto close_transport;
 	return 0;
@@ -300,11 +312,11 @@ const struct rig_pci_info *rig_pci_info(const struct rig_pci *f)
 
 bool rig_pci_gone(const struct rig_pci *f, const char **why)
 {
-	bool gone = rig_gone_is(&f->gone);
+	const char *reason = rig_gone_why(&f->gone);
 
 	if (why)
-		*why = gone ? f->gone.why : NULL;
-	return gone;
+		*why = reason;
+	return reason != NULL;
 }
 
 int rig_pci_gone_fd(const struct rig_pci *f)

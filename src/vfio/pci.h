@@ -49,7 +49,7 @@ struct rig_pci_options {
 	uint64_t arena_step;       /* bytes a DMA arena grows by; 0: RIG_PCI_ARENA_STEP */
 	uint64_t arena_limit;      /* bytes of all DMA arenas; 0: no limit of ours */
 	const struct rig_log *log; /* NULL: silence. Copied */
-	bool guard; /* survive mapped windows that vanish (SIGBUS): process-wide handler, chained */
+	bool guard; /* survive mapped windows that vanish (SIGBUS): a process-wide handler, chained */
 };
 
 #define RIG_PCI_DEADLINE_MS 5000u

@@ -61,6 +61,7 @@ struct rig_pci {
 
 	pthread_mutex_t region_lock; /* mapping the areas, and blanking them */
 	struct rig_region region[RIG_VFIO_REGIONS];
+	bool blank; /* ones are behind the areas, as after gone */
 
 	pthread_mutex_t config_lock; /* read-modify-write of COMMAND; reset */
 

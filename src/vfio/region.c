@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bits.h"
+#include "guard.h"
 #include "log.h"
 
 static unsigned char *map_area(const struct rig_vfio_region *r, const struct rig_vfio_area *a, bool *writable)
@@ -56,8 +57,10 @@ void rig_region_map(struct rig_region *region, const struct rig_log *log)
 
 void rig_region_unmap(struct rig_region *region)
 {
-	for (unsigned i = 0; i < region->mapped; i++)
+	for (unsigned i = 0; i < region->mapped; i++) {
+		rig_guard_remove(region->area[i].at);
 		munmap(region->area[i].at, region->area[i].bytes);
+	}
 	region->mapped = 0;
 }
 

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -429,6 +430,45 @@ static void a_message_that_breaks_the_protocol_makes_the_function_gone(void **st
 	check_raw(m, 16, "neither command nor reply");
 }
 
+static sigjmp_buf caught;
+
+static void on_bus(int number)
+{
+	siglongjmp(caught, number);
+}
+
+/* A device process that cuts the file short of what it let us map. */
+static void a_guarded_window_that_vanishes_reads_ones_and_others_faults_pass_on(void **state)
+{
+	struct rig_pci_options o = {.kind = RIG_PCI_VFIO_USER_FD, .guard = true};
+	struct sigaction mine = {.sa_handler = on_bus}, old;
+	struct rig_win w;
+	const char *why;
+
+	(void)state;
+	test_counts_take(&before);
+	memset(&peer, 0, sizeof(peer));
+	fake_peer_start(&peer, &o.fd);
+	/* Ours is put over it, so that other faults must come here. */
+	sigaction(SIGBUS, &mine, &old);
+	assert_int_equal(rig_pci_open(&pci, &o, NULL, 0), 0);
+	assert_int_equal(rig_pci_window(pci, 2, 0, 0, 0, &w), 0);
+	rig_win_store32(&w, 0, 7);
+	assert_int_equal(ftruncate(peer.bar_fd[2], 0), 0);
+	assert_int_equal(rig_win_load32(&w, 0), UINT32_MAX);
+	assert_int_equal(rig_win_load64(&w, 0x5000), UINT64_MAX);
+	rig_win_store32(&w, 0x9000, 1);
+	assert_true(rig_pci_gone(pci, &why));
+	assert_non_null(strstr(why, "vanished"));
+	wait_gone();
+	if (sigsetjmp(caught, 1) == 0) {
+		peer.bar[2][0] = 1; /* the peer's own mapping */
+		fail_msg("a fault elsewhere was swallowed");
+	}
+	sigaction(SIGBUS, &old, NULL);
+	finish();
+}
+
 /* Keeps asking as the device while another thread of the client calls. */
 static void *ask(void *arg)
 {
@@ -515,6 +555,7 @@ int main(void)
 	        cmocka_unit_test(a_message_that_stays_unanswered_makes_the_function_gone),
 	        cmocka_unit_test(a_reset_that_stays_unanswered_ends_at_its_own_deadline),
 	        cmocka_unit_test(a_message_that_breaks_the_protocol_makes_the_function_gone),
+	        cmocka_unit_test(a_guarded_window_that_vanishes_reads_ones_and_others_faults_pass_on),
 	        cmocka_unit_test(dma_is_served_while_calls_are_in_progress),
 	        cmocka_unit_test(several_threads_each_get_their_own_answers),
 	};

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include "guard.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bits.h"
+#include "error.h"
+#include "gone.h"
+
+/* A range counts for the handler while `at` is not 0; it is stored last and cleared first. */
+struct range {
+	_Atomic uintptr_t at;
+	uint64_t bytes;
+	struct rig_gone *gone;
+};
+
+static struct range ranges[RIG_GUARD_RANGES];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of changes to ranges and to the handler */
+static struct sigaction previous;
+static uint64_t page;
+
+static const struct range *find(uintptr_t address)
+{
+	for (unsigned i = 0; i < RIG_GUARD_RANGES; i++) {
+		uintptr_t at = atomic_load_explicit(&ranges[i].at, memory_order_acquire);
+
+		if (at != 0 && address >= at && address - at < ranges[i].bytes)
+			return &ranges[i];
+	}
+	return NULL;
+}
+
+/* Only what a signal handler may do: mmap(2) is a system call, memset touches the new page. */
+static bool mend(uintptr_t address, const struct range *range)
+{
+	void *at = (void *)rig_align_down(address, page);
+	void *p = mmap(at, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+
+	if (p == MAP_FAILED)
+		return false;
+	memset(p, 0xff, page);
+	rig_gone_fault(range->gone);
+	return true;
+}
+
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+	if (previous.sa_flags & SA_SIGINFO)
+		previous.sa_sigaction(number, info, context);
+	else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN)
+		previous.sa_handler(number);
+	else
+		(void)sigaction(number, &previous, NULL); /* the access faults again, and that is the end */
+}
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+	uintptr_t address = (uintptr_t)info->si_addr;
+	const struct range *range = info->si_code == BUS_ADRERR ? find(address) : NULL;
+	int saved = errno;
+
+	if (!range || !mend(address, range))
+		pass_on(number, info, context);
+	errno = saved;
+}
+
+/* With the lock held. */
+static int install(void)
+{
+	struct sigaction ours = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART},
+	                 now;
+
+	if (sigaction(SIGBUS, NULL, &now) < 0)
+		return -errno;
+	if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_fault)
+		return 0;
+	page = (uint64_t)sysconf(_SC_PAGESIZE);
+	previous = now;
+	sigemptyset(&ours.sa_mask);
+	return sigaction(SIGBUS, &ours, NULL) < 0 ? -errno : 0;
+}
+
+int rig_guard_add(void *at, uint64_t bytes, struct rig_gone *gone)
+{
+	int err;
+
+	pthread_mutex_lock(&lock);
+	err = install();
+	for (unsigned i = 0; !err; i++) {
+		if (i == RIG_GUARD_RANGES) {
+			err = -ENOSPC;
+		} else if (atomic_load_explicit(&ranges[i].at, memory_order_relaxed) == 0) {
+			ranges[i].bytes = bytes;
+			ranges[i].gone = gone;
+			atomic_store_explicit(&ranges[i].at, (uintptr_t)at, memory_order_release);
+			break;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return err ? rig_vfio_fail(err, NULL, "guarding a window against its removal") : 0;
+}
+
+void rig_guard_remove(void *at)
+{
+	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; i < RIG_GUARD_RANGES; i++) {
+		if (atomic_load_explicit(&ranges[i].at, memory_order_relaxed) == (uintptr_t)at)
+			atomic_store_explicit(&ranges[i].at, 0, memory_order_release);
+	}
+	pthread_mutex_unlock(&lock);
+}
