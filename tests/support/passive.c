@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "boards.h"
+#include "passive.h"
+#include "rvx1_firmware_manifest.h"
+
+#define DOORBELL_BYTES (RVX1_MAX_QUEUES * RVX1_DOORBELL_PITCH)
+
+static void put32(uint8_t *regs, uint64_t at, uint32_t value)
+{
+	memcpy(regs + at, &value, sizeof(value));
+}
+
+static void put64(uint8_t *regs, uint64_t at, uint64_t value)
+{
+	memcpy(regs + at, &value, sizeof(value));
+}
+
+/* An invalidation is complete at once, and FW_STATE follows CP_CTRL. */
+static void hook(void *arg, struct rig_fake_access *a)
+{
+	struct passive *p = arg;
+	uint32_t value;
+
+	if (a->region != RIG_VFIO_BAR0 || !a->write || a->len != sizeof(value))
+		return;
+	memcpy(&value, a->data, sizeof(value));
+	if (a->offset == RVX1_INV_REQUEST)
+		put32(p->regs, RVX1_INV_ACK, value);
+	if (a->offset == RVX1_CP_CTRL) {
+		put32(p->regs, RVX1_FW_STATE, value & RVX1_CP_CTRL_RUN ? RVX1_FW_READY : RVX1_FW_NONE);
+		put32(p->regs, RVX1_FW_VERSION, RVX1_FIRMWARE_VERSION);
+	}
+}
+
+static void fill_registers(struct passive *p, const struct passive_options *options)
+{
+	put32(p->regs, RVX1_ID, RVX1_ID_VALUE);
+	put32(p->regs, RVX1_REVISION, RVX1_REVISION_VALUE);
+	put32(p->regs, RVX1_QUEUES, 2);
+	put64(p->regs, RVX1_MEMORY_BYTES, PASSIVE_MEMORY);
+	put64(p->regs, RVX1_APERTURE_BYTES, options->aperture ? options->aperture : PASSIVE_MEMORY);
+	put32(p->regs, RVX1_GROUP_THREADS, RVX1_MAX_GROUP_THREADS);
+	put32(p->regs, RVX1_GROUP_SHARED, RVX1_MAX_SHARED);
+	put32(p->regs, RVX1_STACK_SLOTS, RVX1_MAX_GROUP_THREADS);
+	put64(p->regs, RVX1_STATUS + RVX1_STATUS_VALUE, options->start);
+}
+
+static void make_fake(struct passive *p, const struct passive_options *options)
+{
+	uint64_t aperture = options->aperture ? options->aperture : PASSIVE_MEMORY;
+	struct rig_fake_options o = {.vendor = RVX1_PCI_VENDOR,
+	        .device = RVX1_PCI_DEVICE,
+	        .class_code = RVX1_PCI_CLASS,
+	        .bar_bytes = {[RVX1_BAR_REGS] = RVX1_BAR_REGS_BYTES,
+	                [RVX1_BAR_MEMORY] = aperture,
+	                [RVX1_BAR_DOORBELL] = DOORBELL_BYTES},
+	        .irqs = {[RIG_IRQ_MSIX] = RVX1_VECTORS},
+	        .hook = hook,
+	        .hook_arg = p};
+
+	if (!options->unmapped) {
+		o.areas[RVX1_BAR_REGS] = o.areas[RVX1_BAR_MEMORY] = o.areas[RVX1_BAR_DOORBELL] = 1;
+		o.area[RVX1_BAR_REGS][0] = (struct rig_vfio_area){RVX1_STATUS, RVX1_STATUS_BYTES};
+		o.area[RVX1_BAR_MEMORY][0] = (struct rig_vfio_area){0, aperture};
+		o.area[RVX1_BAR_DOORBELL][0] = (struct rig_vfio_area){0, DOORBELL_BYTES};
+	}
+	assert_int_equal(rig_fake_make(&p->fake, &o), 0);
+	p->regs = rig_fake_memory(p->fake, RVX1_BAR_REGS);
+	p->memory = rig_fake_memory(p->fake, RVX1_BAR_MEMORY);
+	p->doorbells = rig_fake_memory(p->fake, RVX1_BAR_DOORBELL);
+	fill_registers(p, options);
+}
+
+static void released(void *arg)
+{
+	((struct passive *)arg)->released++;
+}
+
+int passive_make(struct passive *p, const struct passive_options *options, uint64_t fail_at)
+{
+	static const struct passive_options none;
+	struct rig_driver_options driver = {.released = released, .released_arg = p, .boot_ms = 1000};
+	struct rig_pci_options taken = {.kind = RIG_PCI_OPS, .ops = &rig_fake_ops};
+	struct rig_pci *pci;
+	int err;
+
+	if (!options)
+		options = &none;
+	memset(p, 0, sizeof(*p));
+	make_fake(p, options);
+	driver.store = options->store;
+	driver.firmware_dir = options->firmware_dir;
+	p->word = rig_words() + 1;
+	__atomic_store_n((uint64_t *)p->word, options->start, __ATOMIC_RELEASE);
+	rig_fake_fail_at(p->fake, fail_at);
+	taken.transport = p->fake;
+	err = rig_pci_open(&pci, &taken, p->why, sizeof(p->why));
+	if (!err)
+		err = rig_driver_make(pci, rig_board_find(RVX1_PCI_VENDOR, RVX1_PCI_DEVICE), &driver, p->word,
+		        &p->device, p->why, sizeof(p->why));
+	p->dev = p->device;
+	return err;
+}
+
+void passive_close(struct passive *p)
+{
+	if (p->device) {
+		rig_driver_module.stop(p->device, NULL);
+		rig_driver_module.release(p->device);
+		assert_int_equal(p->released, 1);
+	}
+	assert_int_equal(rig_fake_maps(p->fake), 0);
+	assert_int_equal(rig_fake_connected(p->fake), 0);
+	assert_int_equal(rig_fake_open_count(p->fake), 0);
+	rig_fake_free(p->fake);
+	memset(p, 0, sizeof(*p));
+}
+
+uint64_t passive_written(const struct passive *p, uint32_t q)
+{
+	return __atomic_load_n(
+	        (uint64_t *)(void *)(p->doorbells + q * RVX1_DOORBELL_PITCH), __ATOMIC_ACQUIRE);
+}
+
+void passive_complete(struct passive *p, uint64_t value)
+{
+	__atomic_store_n(
+	        (uint64_t *)(void *)(p->regs + RVX1_STATUS + RVX1_STATUS_VALUE), value, __ATOMIC_RELEASE);
+}

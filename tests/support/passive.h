@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TEST_PASSIVE_H
+#define TEST_PASSIVE_H
+
+/*
+ * The driver over a passive RVX-1: registers, memory and doorbells are plain memory (rig_fake), nothing runs behind them,
+ * and the test is the device: it reads packets from the rings and raises VALUE. Boots with the real firmware image.
+ */
+
+#include "device.h"
+#include "fake.h"
+#include "rvx1/packet.h"
+#include "rvx1/regs.h"
+
+#define PASSIVE_MEMORY (64ull << 20)
+
+struct passive_options {
+	uint64_t aperture; /* 0: all of the memory */
+	bool store;        /* completion by store */
+	bool unmapped;     /* no BAR can be mapped */
+	uint64_t start;    /* what the word holds when the device is made */
+	const char *firmware_dir;
+};
+
+struct passive {
+	struct rig_fake *fake;
+	struct rig_dev *dev; /* NULL if making it failed */
+	void *device;        /* the same, for the contract */
+	rig_atomic_u64 *word;
+	uint8_t *regs, *memory, *doorbells;
+	char why[512];
+	int released;
+};
+
+/* Makes the device: what rig_driver_make answered. `fail_at`: the k-th access of the fake fails; 0: none. */
+int passive_make(struct passive *p, const struct passive_options *options, uint64_t fail_at);
+/* Stops and releases it, and checks that the fake holds no mapping, vector or function any more. */
+void passive_close(struct passive *p);
+
+/* The doorbell of queue q: packets written. */
+uint64_t passive_written(const struct passive *p, uint32_t q);
+/* Raises VALUE, as a device that completed it. */
+void passive_complete(struct passive *p, uint64_t value);
+
+#endif

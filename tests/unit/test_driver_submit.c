@@ -1,0 +1,657 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the driver places on the rings, judged by running it: a small executor of packets, whose queues take turns at random,
+ * stands for the device and logs what each part did.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "allocs.h"
+#include "passive.h"
+
+#define QUEUES    2u
+#define COMPUTE   0u
+#define COPIER    1u
+#define MAX_PARTS 12u
+#define LOG       65536u
+#define TAG_PARTS 16u /* tags of a value's parts: value * TAG_PARTS + part */
+
+static struct passive t;
+static uint8_t scratch[MAX_PARTS * RIG_SCRATCH] __attribute__((aligned(16)));
+static uint32_t seed;
+
+static uint32_t draw(uint32_t below)
+{
+	seed = seed * 1664525u + 1013904223u;
+	return (seed >> 8) % below;
+}
+
+/* ---- The executor ---- */
+
+static struct executor {
+	uint64_t read[QUEUES];
+	uint64_t ring[QUEUES]; /* processor address */
+	uint64_t entries[QUEUES];
+	uint64_t semaphore[RVX1_SEMAPHORES];
+	uint64_t value;
+	uint64_t log[LOG];
+	unsigned logged;
+} x;
+
+static void executor_init(uint64_t start)
+{
+	uint32_t q;
+
+	memset(&x, 0, sizeof(x));
+	for (q = 0; q < QUEUES; q++) {
+		const uint8_t *regs = t.regs + RVX1_QUEUE_BASE + q * RVX1_QUEUE_PITCH;
+		uint32_t entries;
+
+		memcpy(&x.ring[q], regs + RVX1_QUEUE_RING, 8);
+		memcpy(&entries, regs + RVX1_QUEUE_ENTRIES, 4);
+		x.entries[q] = entries;
+	}
+	x.value = start;
+}
+
+static struct rvx1_packet packet_at(uint32_t q, uint64_t index)
+{
+	struct rvx1_packet packet;
+
+	memcpy(&packet, t.memory + x.ring[q] + index % x.entries[q] * RVX1_PACKET_BYTES, sizeof(packet));
+	return packet;
+}
+
+static uint64_t word_at(uint64_t address)
+{
+	uint64_t value;
+
+	assert_true(address & RVX1_SYSTEM);
+	assert_int_equal(rig_fake_dma_read(t.fake, address & RVX1_BUS_MASK, &value, sizeof(value)), 0);
+	return value;
+}
+
+static void log_tag(uint64_t tag)
+{
+	assert_true(x.logged < LOG);
+	x.log[x.logged++] = tag;
+}
+
+/* Runs the queue's next packet: false if it waits or there is none. */
+static bool execute(uint32_t q)
+{
+	struct rvx1_packet p;
+
+	if (x.read[q] == passive_written(&t, q))
+		return false;
+	p = packet_at(q, x.read[q]);
+	switch (p.opcode) {
+	case RVX1_OP_NOP:
+		break;
+	case RVX1_OP_WAIT:
+		if (word_at(p.u.word.address) < p.u.word.value)
+			return false;
+		break;
+	case RVX1_OP_STORE: /* what the tests' words parts are */
+		log_tag(p.u.word.value);
+		break;
+	case RVX1_OP_FILL: /* what the tests' copy parts are */
+		log_tag(p.u.copy.row_bytes);
+		break;
+	case RVX1_OP_SIGNAL:
+		assert_true(p.u.word.value > x.semaphore[p.arg]);
+		x.semaphore[p.arg] = p.u.word.value;
+		break;
+	case RVX1_OP_SEMAPHORE:
+		if (x.semaphore[p.arg] < p.u.word.value)
+			return false;
+		break;
+	case RVX1_OP_WAIT_VALUE:
+		if (x.value < p.u.word.value)
+			return false;
+		break;
+	case RVX1_OP_RELEASE:
+		assert_int_equal(p.u.word.value, x.value + 1);
+		x.value = p.u.word.value;
+		passive_complete(&t, x.value);
+		break;
+	case RVX1_OP_RING:
+		x.ring[q] = p.u.word.address;
+		x.entries[q] = p.arg;
+		break;
+	default:
+		fail_msg("opcode %u on queue %u", p.opcode, q);
+	}
+	x.read[q]++;
+	return true;
+}
+
+/* Everything that can run, in a random interleaving of the queues. */
+static void execute_all(void)
+{
+	unsigned idle = 0;
+
+	while (idle < 64)
+		idle = execute(draw(QUEUES)) ? 0 : idle + 1;
+}
+
+/* ---- Submissions ---- */
+
+static struct rig_region *buffer;
+static struct rvx1_packet words[MAX_PARTS];
+static uint32_t after[MAX_PARTS][MAX_PARTS];
+static struct rig_part parts[MAX_PARTS];
+
+/* Part i of a value, on the queue that runs it; its tag is logged when it runs. */
+static void make_part(uint32_t i, uint32_t queue, uint64_t tag)
+{
+	parts[i] = (struct rig_part){.queue = queue, .after = after[i]};
+	if (queue == COMPUTE) {
+		words[i] = (struct rvx1_packet){.opcode = RVX1_OP_STORE, .u.word = {.value = tag}};
+		parts[i].kind = RIG_WORDS;
+		parts[i].u.words = (struct rig_words_part){.words = (const uint32_t *)&words[i], .count = 16};
+		return;
+	}
+	parts[i].kind = RIG_COPY;
+	parts[i].u.copy = (struct rig_copy_part){.dst = {.slot = RIG_FIXED, .handle = (uintptr_t)buffer},
+	        .row_bytes = tag,
+	        .rows = 1,
+	        .fill = true};
+}
+
+static int room(uint32_t n, uint32_t nwaits)
+{
+	return t.dev->hot->room(t.device, parts, n, nwaits, NULL, scratch);
+}
+
+static void submit(uint64_t value, uint32_t n, const struct rig_wait *waits, uint32_t nwaits)
+{
+	const char *failure;
+
+	assert_int_equal(room(n, nwaits), RIG_FITS);
+	assert_int_equal(
+	        t.dev->hot->submit(t.device, value, parts, n, waits, nwaits, NULL, scratch, NULL, &failure),
+	        RIG_COMMITTED);
+}
+
+static void open_with(const struct passive_options *options)
+{
+	const char *fault;
+	void *region;
+
+	seed = 1;
+	assert_int_equal(passive_make(&t, options, 0), 0);
+	executor_init(options ? options->start : 0);
+	assert_int_equal(rig_driver_module.alloc(t.device, RIG_DEVICE, 1 << 20, &region, &fault), 0);
+	buffer = region;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	open_with(NULL);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	const char *fault;
+
+	(void)state;
+	rig_driver_module.free(t.device, buffer, &fault);
+	passive_close(&t);
+	return 0;
+}
+
+static unsigned position(uint64_t tag)
+{
+	unsigned i;
+
+	for (i = 0; i < x.logged; i++)
+		if (x.log[i] == tag)
+			return i;
+	fail_msg("part %llu of value %llu never ran", (unsigned long long)(tag % TAG_PARTS),
+	        (unsigned long long)(tag / TAG_PARTS));
+	return 0;
+}
+
+static void an_empty_submission_is_one_release_on_the_first_queue(void **state)
+{
+	struct rvx1_packet p;
+
+	(void)state;
+	submit(1, 0, NULL, 0);
+	assert_int_equal(passive_written(&t, 0), 1);
+	assert_int_equal(passive_written(&t, 1), 0);
+	p = packet_at(0, 0);
+	assert_int_equal(p.opcode, RVX1_OP_RELEASE);
+	assert_int_equal(p.flags, 0);
+	assert_int_equal(p.u.word.value, 1);
+}
+
+static void values_go_on_after_what_the_word_held(void **state)
+{
+	struct passive_options options = {.start = 41};
+
+	(void)state;
+	teardown(NULL);
+	open_with(&options);
+	submit(42, 0, NULL, 0);
+	execute_all();
+	assert_int_equal(x.value, 42);
+}
+
+static void store_completion_stores_the_value_into_the_own_word_and_nothing_else(void **state)
+{
+	struct passive_options options = {.store = true};
+	struct rvx1_packet p;
+	uint64_t value = 1, last = 0;
+
+	(void)state;
+	teardown(NULL);
+	open_with(&options);
+	submit(1, 0, NULL, 0);
+	p = packet_at(0, 0);
+	assert_int_equal(p.flags, RVX1_RELEASE_STORE);
+	assert_int_equal(
+	        rig_fake_dma_write(t.fake, p.u.word.address & RVX1_BUS_MASK, &value, sizeof(value)), 0);
+	assert_int_equal(rig_word_load(t.word), 1);
+	/* The array itself is mapped read-only, whole: the last word is 65,534 words on. */
+	assert_true(rig_fake_dma_write(t.fake,
+	                    rig_dev_word_address(t.dev, rig_words() + RIG_WORD_COUNT - 1) & RVX1_BUS_MASK,
+	                    &value, sizeof(value)) < 0);
+	assert_int_equal(
+	        rig_fake_dma_read(t.fake,
+	                rig_dev_word_address(t.dev, rig_words() + RIG_WORD_COUNT - 1) & RVX1_BUS_MASK, &last,
+	                sizeof(last)),
+	        0);
+	passive_complete(&t, 1);
+}
+
+static void a_random_submission(uint64_t value)
+{
+	uint32_t i, j, n = draw(MAX_PARTS + 1);
+
+	for (i = 0; i < n; i++) {
+		make_part(i, draw(QUEUES), value * TAG_PARTS + i);
+		for (j = 0; j < i; j++)
+			if (parts[j].queue != parts[i].queue && !draw(3))
+				after[i][parts[i].nafter++] = j;
+	}
+	submit(value, n, NULL, 0);
+	/* Interleave submission and execution differently each time. */
+	if (draw(2))
+		execute(draw(QUEUES));
+	/* Judged at the end: remember the edges in the tags' order now. */
+	execute_all();
+	for (i = 0; i < n; i++) {
+		unsigned at = position(value * TAG_PARTS + i);
+
+		for (j = 0; j < parts[i].nafter; j++)
+			assert_true(position(value * TAG_PARTS + after[i][j]) < at);
+		for (j = 0; j < i; j++)
+			if (parts[j].queue == parts[i].queue)
+				assert_true(position(value * TAG_PARTS + j) < at);
+	}
+	x.logged = 0;
+}
+
+static void parts_run_in_queue_order_and_after_what_they_follow(void **state)
+{
+	uint64_t value;
+
+	(void)state;
+	for (value = 1; value <= 3000; value++)
+		a_random_submission(value);
+	assert_int_equal(x.value, 3000);
+}
+
+static void no_part_of_a_value_runs_before_all_of_the_previous_one(void **state)
+{
+	uint64_t value, next = 1;
+	unsigned i, round;
+
+	(void)state;
+	for (round = 0; round < 200; round++) {
+		for (value = next; value < next + 8; value++) {
+			uint32_t p, n = draw(5);
+
+			for (p = 0; p < n; p++)
+				make_part(p, draw(QUEUES), value * TAG_PARTS + p);
+			submit(value, n, NULL, 0);
+			execute(draw(QUEUES));
+		}
+		execute_all();
+		for (i = 1; i < x.logged; i++)
+			assert_true(x.log[i] / TAG_PARTS >= x.log[i - 1] / TAG_PARTS);
+		next = value;
+		assert_int_equal(x.value, next - 1);
+		x.logged = 0;
+	}
+}
+
+static void work_starts_after_the_words_it_waits_for(void **state)
+{
+	rig_atomic_u64 *other = rig_words() + 7;
+	struct rig_wait wait = {.word = other, .value = 5};
+
+	(void)state;
+	__atomic_store_n((uint64_t *)other, 4, __ATOMIC_RELEASE);
+	make_part(0, COMPUTE, TAG_PARTS);
+	make_part(1, COPIER, TAG_PARTS + 1);
+	submit(1, 2, &wait, 1);
+	execute_all();
+	assert_int_equal(x.logged, 0);
+	__atomic_store_n((uint64_t *)other, 5, __ATOMIC_RELEASE);
+	execute_all();
+	assert_int_equal(x.logged, 2);
+	assert_int_equal(x.value, 1);
+}
+
+/* ---- Room ---- */
+
+static void room_says_later_until_a_value_is_reached_and_never_runs_out_after_fits(void **state)
+{
+	uint64_t value = 1;
+	unsigned laters = 0;
+
+	(void)state;
+	while (laters < 50) {
+		uint32_t i, n = draw(MAX_PARTS + 1);
+		int answer;
+
+		for (i = 0; i < n; i++)
+			make_part(i, draw(QUEUES), value * TAG_PARTS + i);
+		answer = room(n, 0);
+		if (answer == RIG_FITS) {
+			submit(value++, n, NULL, 0);
+			continue;
+		}
+		assert_int_equal(answer, RIG_LATER);
+		laters++;
+		/* One value more at a time: FITS comes. */
+		while (room(n, 0) == RIG_LATER) {
+			uint64_t before = x.value;
+
+			while (x.value == before)
+				execute(draw(QUEUES));
+		}
+		assert_int_equal(room(n, 0), RIG_FITS);
+		x.logged = 0;
+	}
+}
+
+static uint32_t many[65536u * 16u];
+
+static void long_words(uint32_t packets)
+{
+	uint32_t i;
+
+	for (i = 0; i < packets; i++)
+		((struct rvx1_packet *)(void *)many)[i].opcode = RVX1_OP_NOP;
+	parts[0] = (struct rig_part){.queue = COMPUTE, .kind = RIG_WORDS};
+	parts[0].u.words = (struct rig_words_part){.words = many, .count = packets * 16};
+}
+
+static int grow(uint64_t *short_bytes)
+{
+	const char *fault;
+
+	return rig_driver_module.grow(t.device, parts, 1, 0, short_bytes, &fault);
+}
+
+static void rings_grow_with_work_in_flight_and_nothing_is_lost(void **state)
+{
+	uint64_t value, missing = 0;
+
+	(void)state;
+	for (value = 1; value <= 3; value++)
+		submit(value, 0, NULL, 0);
+	long_words(2000);
+	assert_int_equal(room(1, 0), RIG_GROW);
+	assert_int_equal(grow(&missing), RIG_GROWN);
+	assert_int_equal(room(1, 0), RIG_FITS);
+	submit(4, 1, NULL, 0);
+	execute_all();
+	assert_int_equal(x.value, 4);
+	for (value = 5; value < 5000; value++) {
+		submit(value, 0, NULL, 0);
+		execute_all();
+	}
+	/* And once more, over the ring that replaced the first. */
+	long_words(9000);
+	assert_int_equal(room(1, 0), RIG_GROW);
+	rig_dev_progress(t.dev);
+	assert_int_equal(grow(&missing), RIG_GROWN);
+	submit(5000, 1, NULL, 0);
+	execute_all();
+	assert_int_equal(x.value, 5000);
+}
+
+static void growth_without_memory_says_how_many_bytes_are_short(void **state)
+{
+	uint64_t missing = 0, pa;
+
+	(void)state;
+	while (!rig_dev_take(t.dev, RIG_POOL_BOOT, RIG_PAGE, RIG_PAGE, &pa))
+		;
+	long_words(2000);
+	assert_int_equal(room(1, 0), RIG_GROW);
+	assert_int_equal(grow(&missing), RIG_SHORT);
+	assert_int_equal(missing, 4096u * RVX1_PACKET_BYTES);
+}
+
+static void room_says_never_to_what_no_ring_holds(void **state)
+{
+	(void)state;
+	long_words(32000);
+	assert_int_equal(room(1, 0), RIG_GROW);
+	parts[0].u.words.count = 65535u * 16u;
+	assert_int_equal(room(1, 0), RIG_NEVER);
+	parts[0].u.words.count = UINT32_MAX - 15u;
+	assert_int_equal(room(1, 0), RIG_NEVER);
+	make_part(0, COMPUTE, 1);
+	assert_int_equal(room(1, UINT32_MAX), RIG_NEVER);
+}
+
+static void room_says_never_to_work_a_queue_does_not_run(void **state)
+{
+	uint32_t kind;
+
+	(void)state;
+	for (kind = 0; kind < 8; kind++) {
+		make_part(0, COMPUTE, 1);
+		parts[0].kind = kind;
+		if (kind == RIG_WORDS || kind == RIG_FILL || kind == RIG_LAUNCH)
+			continue;
+		assert_int_equal(room(1, 0), RIG_NEVER);
+		assert_non_null(strstr(rig_error(), "COMPUTE:0"));
+	}
+	make_part(0, COPIER, 1);
+	parts[0].kind = RIG_WORDS;
+	assert_int_equal(room(1, 0), RIG_NEVER);
+	make_part(0, COMPUTE, 1);
+	parts[0].queue = 2;
+	assert_int_equal(room(1, 0), RIG_NEVER);
+}
+
+static void room_and_submit_allocate_nothing_and_send_no_message(void **state)
+{
+	uint64_t value, allocations, messages;
+
+	(void)state;
+	submit(1, 0, NULL, 0);
+	execute_all();
+	allocations = test_allocs();
+	messages = rig_pci_messages(t.dev->pci);
+	for (value = 2; value < 5000; value++) {
+		make_part(0, COMPUTE, value);
+		make_part(1, COPIER, value);
+		if (room(2, 0) == RIG_LATER) {
+			execute_all();
+			x.logged = 0;
+		}
+		submit(value, 2, NULL, 0);
+	}
+	assert_int_equal(test_allocs() - allocations, 0);
+	assert_int_equal(rig_pci_messages(t.dev->pci) - messages, 0);
+	execute_all();
+}
+
+/* ---- Fills ---- */
+
+struct fill_seen {
+	struct rig_fill_context context;
+	uint64_t value;
+	int answer;
+};
+
+static int fill(void *queue_context, const void *arg, uint64_t value)
+{
+	struct fill_seen *seen = (struct fill_seen *)(uintptr_t)arg;
+
+	seen->context = *(struct rig_fill_context *)queue_context;
+	seen->value = value;
+	return seen->answer;
+}
+
+static void a_fill_is_called_with_its_units_and_what_it_leaves_are_no_ops(void **state)
+{
+	struct fill_seen seen = {0};
+
+	(void)state;
+	parts[0] = (struct rig_part){.queue = COMPUTE, .kind = RIG_FILL};
+	parts[0].u.fill =
+	        (struct rig_fill_part){.fill = fill, .arg = &seen, .ring_units = 3, .segment_bytes = 40};
+	submit(1, 1, NULL, 0);
+	assert_int_equal(seen.value, 1);
+	assert_int_equal(seen.context.ring_units, 3);
+	assert_int_equal(seen.context.segment_bytes, 40);
+	assert_int_equal(seen.context.segment_address % RIG_PART_ALIGN, 0);
+	execute_all();
+	assert_int_equal(x.value, 1);
+}
+
+static void a_fill_that_fails_loses_the_device_and_rings_nothing(void **state)
+{
+	struct fill_seen seen = {.answer = 1};
+	const char *failure = NULL;
+
+	(void)state;
+	parts[0] = (struct rig_part){.queue = COMPUTE, .kind = RIG_FILL};
+	parts[0].u.fill = (struct rig_fill_part){.fill = fill, .arg = &seen, .ring_units = 1};
+	assert_int_equal(room(1, 0), RIG_FITS);
+	assert_int_equal(t.dev->hot->submit(t.device, 1, parts, 1, NULL, 0, NULL, scratch, NULL, &failure),
+	        RIG_FAILED);
+	assert_non_null(failure);
+	assert_true(strlen(failure) > 0);
+	assert_int_equal(passive_written(&t, 0), 0);
+}
+
+static void a_copy_that_leaves_its_region_is_refused_with_the_bounds(void **state)
+{
+	const char *failure = NULL;
+
+	(void)state;
+	make_part(0, COPIER, 1 << 20);
+	parts[0].u.copy.dst.offset = 1;
+	assert_int_equal(room(1, 0), RIG_FITS);
+	assert_int_equal(t.dev->hot->submit(t.device, 1, parts, 1, NULL, 0, NULL, scratch, NULL, &failure),
+	        RIG_FAILED);
+	assert_non_null(strstr(failure, "1048576"));
+}
+
+static void a_copy_is_decided_again_at_submit(void **state)
+{
+	const char *failure;
+
+	(void)state;
+	make_part(0, COPIER, 16);
+	assert_int_equal(room(1, 0), RIG_FITS);
+	parts[0].u.copy.row_bytes = 4096; /* another run's buffers */
+	assert_int_equal(t.dev->hot->submit(t.device, 1, parts, 1, NULL, 0, NULL, scratch, NULL, &failure),
+	        RIG_COMMITTED);
+	execute_all();
+	assert_int_equal(x.log[0], 4096);
+}
+
+/* ---- The word ---- */
+
+static void a_value_never_submitted_is_a_fault_and_not_believed(void **state)
+{
+	const char *fault = NULL;
+
+	(void)state;
+	submit(1, 0, NULL, 0);
+	passive_complete(&t, 7);
+	while (rig_driver_module.sleep(t.device, 0, 1000, &fault) == 0)
+		;
+	assert_non_null(strstr(fault, "value 7"));
+	assert_int_equal(rig_word_load(t.word), 0);
+}
+
+static void the_poller_raises_the_word_with_nobody_waiting(void **state)
+{
+	uint64_t spins = 0;
+
+	(void)state;
+	submit(1, 0, NULL, 0);
+	execute_all();
+	while (rig_word_load(t.word) != 1 && ++spins < UINT32_MAX)
+		rig_pause();
+	assert_int_equal(rig_word_load(t.word), 1);
+}
+
+static void a_board_without_mapped_bars_says_it_may_block_and_works(void **state)
+{
+	struct passive_options options = {.unmapped = true};
+	struct rig_facts facts;
+	const char *fault;
+
+	(void)state;
+	teardown(NULL);
+	seed = 1;
+	assert_int_equal(passive_make(&t, &options, 0), 0);
+	buffer = NULL;
+	assert_int_equal(rig_driver_module.facts(t.device, &facts, &fault), 0);
+	assert_true(facts.may_block);
+	submit(1, 0, NULL, 0);
+	assert_int_equal(passive_written(&t, 0), 1);
+	passive_complete(&t, 1);
+	while (rig_word_load(t.word) != 1)
+		assert_int_equal(rig_driver_module.sleep(t.device, 0, 1000, &fault), 0);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        CASE(an_empty_submission_is_one_release_on_the_first_queue),
+	        CASE(values_go_on_after_what_the_word_held),
+	        CASE(store_completion_stores_the_value_into_the_own_word_and_nothing_else),
+	        CASE(parts_run_in_queue_order_and_after_what_they_follow),
+	        CASE(no_part_of_a_value_runs_before_all_of_the_previous_one),
+	        CASE(work_starts_after_the_words_it_waits_for),
+	        CASE(room_says_later_until_a_value_is_reached_and_never_runs_out_after_fits),
+	        CASE(rings_grow_with_work_in_flight_and_nothing_is_lost),
+	        CASE(growth_without_memory_says_how_many_bytes_are_short),
+	        CASE(room_says_never_to_what_no_ring_holds),
+	        CASE(room_says_never_to_work_a_queue_does_not_run),
+	        CASE(room_and_submit_allocate_nothing_and_send_no_message),
+	        CASE(a_fill_is_called_with_its_units_and_what_it_leaves_are_no_ops),
+	        CASE(a_fill_that_fails_loses_the_device_and_rings_nothing),
+	        CASE(a_copy_that_leaves_its_region_is_refused_with_the_bounds),
+	        CASE(a_copy_is_decided_again_at_submit),
+	        CASE(a_value_never_submitted_is_a_fault_and_not_believed),
+	        CASE(the_poller_raises_the_word_with_nobody_waiting),
+	        CASE(a_board_without_mapped_bars_says_it_may_block_and_works),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
