@@ -154,6 +154,11 @@ int rig_rt_mem_alloc(struct rig_device *d, enum rig_memory kind, uint64_t bytes,
 	*mem = rig_rt_cache_take(d, kind, rounded);
 	if (*mem)
 		return 0;
+	/* What other work held back may be free by now. */
+	rig_rt_drain(d);
+	*mem = rig_rt_cache_take(d, kind, rounded);
+	if (*mem)
+		return 0;
 	for (round = 0;; round++) {
 		code = try_alloc(d, kind, rounded, mem);
 		if (code != -ENOMEM)

@@ -65,7 +65,8 @@ static void settle(struct rig_device *d, struct rig_rt_mem *mem)
 	bool live = rig_rt_is_live(d);
 
 	if (live && !mem->host_owned) {
-		if (rig_rt_uses_over(mem, d->slot))
+		/* Mappings end with the buffers: a cache must not hold other devices. */
+		if (rig_rt_uses_over(mem, d->slot) && rig_rt_maps_destroy(mem))
 			cache_push(d, mem);
 		else
 			wait_list_push(d, mem);
@@ -81,7 +82,7 @@ void rig_rt_cache_give(struct rig_rt_mem *mem)
 {
 	struct rig_device *d = mem->owner;
 
-	if (rig_rt_is_live(d) && !mem->host_owned && rig_rt_uses_over(mem, d->slot)) {
+	if (rig_rt_is_live(d) && !mem->host_owned && !mem->maps && rig_rt_uses_over(mem, d->slot)) {
 		cache_push(d, mem);
 		/* Lost meanwhile: what emptied the cache may have looked before. */
 		if (rig_rt_is_live(d))

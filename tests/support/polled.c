@@ -19,6 +19,7 @@
 #define WORDS_KEPT  256u
 #define TEXT_BYTES  256u
 #define PLACE_BYTES 100u
+#define PLACE_BYTE  0xc3
 
 const struct rig_key polled_key = {"polled"};
 
@@ -109,7 +110,7 @@ struct polled {
 	struct region *regions;
 	struct image *images;
 	uint64_t held, gate;
-	uint32_t parts_now, short_entries, short_grows;
+	uint32_t parts_now, short_entries, short_grows, no_room;
 	_Atomic unsigned counts[POLLED_CALLS];
 	enum polled_call fail_call;
 	enum polled_failure failure;
@@ -321,8 +322,13 @@ static bool d_peer(void *device, void *other)
 
 static int map(struct device *d, uint8_t *bytes, uint64_t size, bool visible, void **region)
 {
-	struct region *r = add_region(d->p, (enum rig_memory)0, bytes, size);
+	struct region *r;
 
+	if (d->p->no_room) {
+		d->p->no_room--;
+		return leave(d, rig_error_set(RIG_NO_ROOM, "no room, as told"));
+	}
+	r = add_region(d->p, (enum rig_memory)0, bytes, size);
 	if (!r)
 		return leave(d, RIG_NO_ROOM);
 	r->visible = visible;
@@ -397,7 +403,7 @@ static int place(void *device, const void *binary, size_t bytes, void *region, u
 	if (r->kind != RIG_DEVICE || r->size < PLACE_BYTES)
 		breach(d->p, "E-211: place got %llu bytes of kind %d", (unsigned long long)r->size,
 		        (int)r->kind);
-	memset(buffer, 0xc3, PLACE_BYTES);
+	memset(buffer, PLACE_BYTE, PLACE_BYTES);
 	code = make_image(d, image);
 	return leave(d, code);
 }
@@ -1044,6 +1050,7 @@ struct polled *polled_new(const struct polled_options *options)
 	p->parts_now = p->o.parts ? p->o.parts : MOST_PARTS;
 	p->short_entries = p->o.short_entries;
 	p->short_grows = p->o.short_grows;
+	p->no_room = p->o.no_room;
 	p->gate = UINT64_MAX;
 	(void)pthread_mutex_init(&p->lock, NULL);
 	(void)pthread_cond_init(&p->moved, NULL);
@@ -1166,6 +1173,30 @@ uint32_t polled_words(struct polled *p, uint32_t *words, uint32_t n)
 
 	memcpy(words, p->words, count * sizeof(*words));
 	return count;
+}
+
+static bool is_placed(const struct region *r)
+{
+	uint32_t i;
+
+	if (r->kind != RIG_DEVICE || r->size < PLACE_BYTES)
+		return false;
+	for (i = 0; i < PLACE_BYTES; i++)
+		if (r->bytes[i] != PLACE_BYTE)
+			return false;
+	return true;
+}
+
+unsigned polled_check_placed(struct polled *p)
+{
+	const struct region *r;
+	unsigned n = 0;
+
+	lock(p);
+	for (r = p->regions; r; r = r->next)
+		n += is_placed(r);
+	unlock(p);
+	return n;
 }
 
 const char *polled_breach(struct polled *p)

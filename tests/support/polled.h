@@ -61,6 +61,7 @@ struct polled_options {
 	uint32_t parts;         /* parts of a value that fit before growth; 0: 16, the most */
 	uint32_t short_entries; /* entry answers RIG_NO_MEMORY so often */
 	uint32_t short_grows;
+	uint32_t no_room;               /* map_host and map_peer answer RIG_NO_ROOM so often */
 	uint64_t memory;                /* bytes alloc has; 0: unlimited */
 	uint64_t budget;                /* 0: UINT64_MAX / 2 */
 	uint64_t base;                  /* make raises the word to this */
@@ -108,6 +109,8 @@ uint32_t polled_nwaits(struct polled *p);
 const struct rig_part *polled_parts(struct polled *p, uint32_t *n);
 /* Words run so far, the last 256. */
 uint32_t polled_words(struct polled *p, uint32_t *words, uint32_t n);
+/* How many regions start with what place filled in. */
+unsigned polled_check_placed(struct polled *p);
 /* NULL, or the first breach of the contract. */
 const char *polled_breach(struct polled *p);
 

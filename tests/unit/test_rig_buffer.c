@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory: kinds, views, borrows, copies, the cache and its budget. */
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "rig_help.h"
+
+#define KIB UINT64_C(1024)
+#define MIB (KIB * KIB)
+
+static void fill(uint8_t *bytes, size_t n, unsigned seed)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		bytes[i] = (uint8_t)(i * 31 + (i >> 8) * 7 + seed);
+}
+
+/* Sizes around the halves of staging memory. */
+static void copies_both_ways_keep_the_bytes_at_every_size(void **state)
+{
+	static const uint64_t sizes[] = {1, 4095, 4 * MIB - 1, 4 * MIB, 4 * MIB + 1, 12 * MIB, 13 * MIB + 5};
+	struct polled_options o = help_options();
+	struct bench b = help_open(&o);
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct rig_buffer *buffer = help_buffer(b.d, sizes[i] + 3);
+		uint8_t *in = malloc(sizes[i]), *out = calloc(1, sizes[i]);
+
+		assert_null(rig_buffer_host(buffer));
+		fill(in, sizes[i], (unsigned)i);
+		assert_ok(rig_buffer_write(buffer, 2, in, sizes[i]));
+		assert_ok(rig_buffer_read(buffer, 2, out, sizes[i]));
+		assert_memory_equal(in, out, sizes[i]);
+		rig_buffer_put(buffer);
+		free(in);
+		free(out);
+	}
+	help_close(&b);
+}
+
+/* E-086: on the copy engine. */
+static void staged_copies_go_on_the_copy_engine(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b = help_open(&o);
+	struct rig_buffer *buffer = help_buffer(b.d, 64);
+	const struct rig_part *part;
+	uint32_t n;
+
+	(void)state;
+	assert_ok(rig_buffer_write(buffer, 0, "abc", 4));
+	part = polled_parts(b.p, &n);
+	assert_int_equal(n, 1);
+	assert_int_equal(part->queue, 1);
+	rig_buffer_put(buffer);
+	help_close(&b);
+}
+
+/* E-182, E-184 */
+static void a_host_addressed_device_is_copied_by_the_host_and_asked_no_pinned(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b;
+	struct rig_buffer *pinned, *device;
+	char out[8];
+
+	(void)state;
+	o.host_addresses = true;
+	b = help_open(&o);
+	device = help_buffer(b.d, 64);
+	assert_ok(rig_buffer_create(b.d, RIG_PINNED, 64, &pinned));
+	assert_non_null(rig_buffer_host(pinned));
+	assert_ok(rig_buffer_write(device, 8, "1234567", 8));
+	assert_ok(rig_buffer_copy(pinned, 0, device, 8, 8));
+	assert_ok(rig_buffer_read(pinned, 0, out, 8));
+	assert_string_equal(out, "1234567");
+	assert_int_equal(polled_count(b.p, POLLED_SUBMIT), 0);
+	rig_buffer_put(pinned);
+	rig_buffer_put(device);
+	help_close(&b);
+}
+
+static void pinned_and_mapped_memory_has_a_host_address(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b = help_open(&o);
+	struct rig_buffer *pinned, *mapped, *device = help_buffer(b.d, 4096);
+	struct rig_point point;
+
+	(void)state;
+	assert_ok(rig_buffer_create(b.d, RIG_PINNED, 4096, &pinned));
+	assert_ok(rig_buffer_create(b.d, RIG_MAPPED, 4096, &mapped));
+	memcpy(rig_buffer_host(pinned), "pinned", 7);
+	assert_ok(rig_buffer_copy_async(device, 0, pinned, 0, 7, &point));
+	assert_int_not_equal(point.bits, 0);
+	assert_ok(rig_buffer_copy_async(mapped, 100, device, 0, 7, &point));
+	assert_ok(rig_wait(point));
+	assert_string_equal((char *)rig_buffer_host(mapped) + 100, "pinned");
+	assert_ok(rig_buffer_wait(mapped, RIG_WRITE));
+	rig_buffer_put(pinned);
+	rig_buffer_put(mapped);
+	rig_buffer_put(device);
+	help_close(&b);
+}
+
+static void ranges_outside_a_buffer_are_refused(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b = help_open(&o);
+	struct rig_buffer *buffer = help_buffer(b.d, 64), *view, *none;
+	struct rig_dma_answer answer;
+	char byte[2] = {0};
+
+	(void)state;
+	assert_int_equal(rig_buffer_write(buffer, 63, byte, 2), -EINVAL);
+	assert_int_equal(rig_buffer_read(buffer, 65, byte, 0), -EINVAL);
+	assert_int_equal(rig_buffer_read(buffer, UINT64_MAX, byte, 2), -EINVAL);
+	assert_int_equal(rig_buffer_view(buffer, 60, 5, &view), -EINVAL);
+	assert_int_equal(rig_buffer_copy(buffer, 0, buffer, 63, 2), -EINVAL);
+	assert_int_equal(rig_buffer_create(b.d, (enum rig_memory)9, 1, &view), -EINVAL);
+	assert_ok(rig_buffer_view(buffer, 60, 4, &view));
+	assert_int_equal(rig_buffer_address(view), rig_buffer_address(buffer) + 60);
+	assert_ok(rig_buffer_create(b.d, RIG_DEVICE, 0, &none));
+	assert_int_equal(rig_buffer_address(none), 0);
+	assert_ok(rig_buffer_write(none, 0, NULL, 0));
+	assert_int_equal(rig_buffer_dma(view, &answer), RIG_NO_DMA);
+	assert_non_null(answer.reason);
+	assert_int_equal(rig_buffer_dma(none, &answer), -EINVAL);
+	rig_buffer_put(none);
+	rig_buffer_put(view);
+	rig_buffer_put(buffer);
+	help_close(&b);
+}
+
+/* E-193, E-194 */
+static void host_memory_is_borrowed_page_by_page(void **state)
+{
+	struct polled_options o = help_options(), o1 = help_options();
+	struct bench b, c;
+	struct rig_buffer *host, *device;
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct rig_point point;
+
+	(void)state;
+	o.maps_host = true;
+	o1.name = "P1";
+	b = help_open(&o);
+	c = help_open(&o1);
+	device = help_buffer(b.d, 4096);
+	assert_int_equal(rig_buffer_of_host(b.d, pages + 1, 100, &host), -EINVAL);
+	assert_int_equal(rig_buffer_of_host(b.d, NULL, 100, &host), -EINVAL);
+	assert_int_equal(rig_buffer_of_host(c.d, pages, 100, &host), -ENOTSUP);
+	assert_ok(rig_buffer_of_host(b.d, pages, 5000, &host));
+	strcpy(pages, "mine");
+	assert_ok(rig_buffer_copy_async(device, 0, host, 0, 5, &point));
+	assert_ok(rig_buffer_copy_async(host, 4500, device, 0, 5, &point));
+	assert_ok(rig_wait(point));
+	assert_string_equal(pages + 4500, "mine");
+	rig_buffer_put(host);
+	rig_buffer_put(device);
+	help_close(&b);
+	help_close(&c);
+	(void)munmap(pages, 8192);
+}
+
+/* E-199 */
+static void a_mapping_without_room_is_asked_for_once_more(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b;
+	struct rig_buffer *host;
+	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	o.maps_host = true;
+	o.no_room = 1;
+	b = help_open(&o);
+	assert_ok(rig_buffer_of_host(b.d, page, 4096, &host));
+	assert_int_equal(polled_count(b.p, POLLED_MAP_HOST), 2);
+	rig_buffer_put(host);
+	help_close(&b);
+	o.no_room = 100;
+	b = help_open(&o);
+	assert_int_equal(rig_buffer_of_host(b.d, page, 4096, &host), -ENOMEM);
+	assert_int_equal(polled_count(b.p, POLLED_MAP_HOST), 2);
+	help_close(&b);
+	(void)munmap(page, 4096);
+}
+
+/* Two devices of a driver; E-197 with peers off and no host address. */
+static void a_peers_memory_is_mapped_once_a_device(void **state)
+{
+	struct polled_options o = help_options(), o1 = help_options();
+	struct bench a, b;
+	struct rig_buffer *there, *here, *again;
+	uint8_t in[100], out[100];
+
+	(void)state;
+	o.peers = o1.peers = true;
+	o.waits.hosts = o1.waits.hosts = true;
+	o.completion = o1.completion = RIG_HOST;
+	o1.name = "P1";
+	a = help_open(&o);
+	b = help_open(&o1);
+	there = help_buffer(a.d, 100);
+	fill(in, sizeof(in), 3);
+	assert_ok(rig_buffer_write(there, 0, in, sizeof(in)));
+	assert_ok(rig_buffer_borrow(b.d, there, &here));
+	assert_ok(rig_buffer_borrow(b.d, there, &again));
+	assert_int_equal(polled_count(b.p, POLLED_MAP_PEER), 1);
+	assert_ptr_equal(rig_buffer_device(here), b.d);
+	assert_ok(rig_buffer_read(here, 0, out, sizeof(out)));
+	assert_memory_equal(in, out, sizeof(in));
+	rig_buffer_put(here);
+	rig_buffer_put(again);
+	rig_buffer_put(there);
+	help_close(&a);
+	help_close(&b);
+}
+
+static void memory_that_no_device_reaches_is_copied_through_the_host(void **state)
+{
+	struct polled_options o = help_options(), o1 = help_options();
+	struct bench a, b;
+	struct rig_buffer *src, *dst, *borrowed;
+	uint8_t *in = malloc(5 * MIB), *out = malloc(5 * MIB);
+
+	(void)state;
+	o1.name = "P1";
+	a = help_open(&o);
+	b = help_open(&o1);
+	src = help_buffer(a.d, 5 * MIB);
+	dst = help_buffer(b.d, 5 * MIB);
+	assert_int_equal(rig_buffer_borrow(b.d, src, &borrowed), -ENOTSUP);
+	fill(in, 5 * MIB, 9);
+	assert_ok(rig_buffer_write(src, 0, in, 5 * MIB));
+	assert_ok(rig_buffer_copy(dst, 0, src, 0, 5 * MIB));
+	assert_ok(rig_buffer_read(dst, 0, out, 5 * MIB));
+	assert_memory_equal(in, out, 5 * MIB);
+	rig_buffer_put(src);
+	rig_buffer_put(dst);
+	free(in);
+	free(out);
+	help_close(&a);
+	help_close(&b);
+}
+
+static void dropped_memory_is_used_again_without_the_driver(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b = help_open(&o);
+	struct rig_buffer *buffer = help_buffer(b.d, 64 * KIB);
+	uint64_t address = rig_buffer_address(buffer), cached;
+
+	(void)state;
+	rig_buffer_put(buffer);
+	assert_int_equal(rig_held_bytes(b.d, &cached), 64 * KIB);
+	assert_int_equal(cached, 64 * KIB);
+	buffer = help_buffer(b.d, 64 * KIB);
+	assert_int_equal(rig_buffer_address(buffer), address);
+	assert_int_equal(polled_count(b.p, POLLED_ALLOC), 1);
+	rig_buffer_put(buffer);
+	rig_cache_trim(b.d, 0);
+	assert_int_equal(polled_count(b.p, POLLED_FREE), 1);
+	assert_int_equal(rig_held_bytes(b.d, NULL), 0);
+	help_close(&b);
+}
+
+/* Device order covers device memory; what the host may store to waits for the work. */
+static void host_addressed_memory_is_reused_only_once_its_work_is_done(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b = help_open(&o);
+	struct rig_buffer *pinned, *again, *device = help_buffer(b.d, 4096);
+	struct rig_point point;
+	uint64_t address;
+
+	(void)state;
+	assert_ok(rig_buffer_create(b.d, RIG_PINNED, 4096, &pinned));
+	address = rig_buffer_address(pinned);
+	assert_ok(rig_buffer_copy_async(device, 0, pinned, 0, 4096, &point));
+	rig_buffer_put(pinned);
+	assert_ok(rig_buffer_create(b.d, RIG_PINNED, 4096, &again));
+	assert_int_not_equal(rig_buffer_address(again), address);
+	assert_ok(rig_wait(point));
+	assert_ok(rig_buffer_create(b.d, RIG_PINNED, 4096, &pinned));
+	assert_int_equal(rig_buffer_address(pinned), address);
+	rig_buffer_put(pinned);
+	rig_buffer_put(again);
+	address = rig_buffer_address(device);
+	assert_ok(rig_buffer_copy_async(device, 0, device, 2048, 100, &point));
+	rig_buffer_put(device);
+	device = help_buffer(b.d, 4096);
+	assert_int_equal(rig_buffer_address(device), address);
+	rig_buffer_put(device);
+	help_close(&b);
+}
+
+/* E-058 */
+static void the_budget_bounds_what_the_device_holds(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b;
+	struct rig_buffer *first, *second, *third;
+
+	(void)state;
+	o.budget = 128 * KIB;
+	b = help_open(&o);
+	assert_int_equal(rig_budget(b.d), 128 * KIB);
+	first = help_buffer(b.d, 64 * KIB);
+	second = help_buffer(b.d, 64 * KIB);
+	assert_int_equal(rig_buffer_create(b.d, RIG_DEVICE, 1, &third), -ENOMEM);
+	assert_non_null(strstr(rig_error(), "budget"));
+	/* Cached memory gives way. */
+	rig_buffer_put(second);
+	third = help_buffer(b.d, 4 * KIB);
+	assert_true(polled_held(b.p) <= 128 * KIB);
+	/* More than all of it: at once, the cache kept. */
+	rig_buffer_put(third);
+	assert_int_equal(rig_buffer_create(b.d, RIG_DEVICE, 128 * KIB + 1, &third), -ENOMEM);
+	assert_int_equal(polled_held(b.p), 68 * KIB);
+	assert_int_equal(rig_buffer_create(b.d, RIG_DEVICE, UINT64_MAX, &third), -ENOMEM);
+	rig_set_budget(b.d, 64 * KIB);
+	assert_int_equal(polled_held(b.p), 64 * KIB);
+	rig_set_budget(b.d, 1 * MIB);
+	third = help_buffer(b.d, 256 * KIB);
+	rig_buffer_put(third);
+	rig_buffer_put(first);
+	help_close(&b);
+}
+
+static void an_allocation_waits_for_work_that_holds_memory_back(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b;
+	struct rig_buffer *first, *second;
+	struct rig_point point;
+
+	(void)state;
+	o.memory = 100 * KIB + 8 * MIB;
+	b = help_open(&o);
+	first = help_buffer(b.d, 8 * MIB);
+	assert_ok(rig_buffer_copy_async(first, 0, first, 4096, 100, &point));
+	rig_buffer_put(first);
+	assert_int_equal(rig_reached(point), 0);
+	/* Another size: the cache does not help, only the memory of the first. */
+	second = help_buffer(b.d, 7 * MIB);
+	assert_int_equal(rig_reached(point), 1);
+	rig_buffer_put(second);
+	help_close(&b);
+}
+
+/* Memory that another device's work still uses is not handed out. */
+static void memory_waits_for_other_devices_uses(void **state)
+{
+	struct polled_options o = help_options(), o1 = help_options();
+	struct bench a, b;
+	struct rig_buffer *there, *here, *local, *next;
+	struct rig_point point;
+	uint64_t address;
+
+	(void)state;
+	o.peers = o1.peers = true;
+	o1.name = "P1";
+	a = help_open(&o);
+	b = help_open(&o1);
+	there = help_buffer(a.d, 4096);
+	address = rig_buffer_address(there);
+	assert_ok(rig_buffer_borrow(b.d, there, &here));
+	local = help_buffer(b.d, 4096);
+	assert_ok(rig_buffer_copy_async(local, 0, here, 0, 4096, &point));
+	rig_buffer_put(here);
+	rig_buffer_put(there);
+	next = help_buffer(a.d, 4096);
+	assert_int_not_equal(rig_buffer_address(next), address);
+	assert_ok(rig_wait(point));
+	there = help_buffer(a.d, 4096);
+	assert_int_equal(rig_buffer_address(there), address);
+	rig_buffer_put(there);
+	rig_buffer_put(next);
+	rig_buffer_put(local);
+	help_close(&a);
+	help_close(&b);
+}
+
+static void break_alignment(struct rig_facts *f)
+{
+	f->alignment = INT64_C(1) << 40;
+}
+
+static void break_host(struct rig_facts *f)
+{
+	f->host_addresses = true;
+}
+
+/* E-188 to E-191 */
+static void a_region_that_breaks_the_facts_is_freed_and_loses_the_device(void **state)
+{
+	static void (*const edits[])(struct rig_facts *) = {break_alignment, break_host};
+	static const char *const names[] = {"alignment", "host_addresses"};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		struct polled_options o = help_options();
+		struct bench b = {.p = polled_new(&o)};
+		struct rig_buffer *buffer;
+		const char *reason;
+
+		polled_edit_facts(b.p, edits[i]);
+		assert_ok(rig_open(polled_opener(b.p), &b.d));
+		assert_int_equal(rig_buffer_create(b.d, RIG_DEVICE, 64, &buffer), RIG_LOST);
+		assert_true(rig_lost(b.d, &reason));
+		assert_non_null(strstr(reason, names[i]));
+		assert_int_equal(polled_count(b.p, POLLED_FREE), 1);
+		assert_non_null(polled_stop_reason(b.p));
+		help_end(&b);
+	}
+}
+
+static void sizes_near_the_end_of_the_range_do_not_wrap(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b = help_open(&o);
+	struct rig_buffer *buffer;
+
+	(void)state;
+	rig_set_budget(b.d, UINT64_MAX);
+	assert_int_equal(rig_buffer_create(b.d, RIG_DEVICE, UINT64_MAX, &buffer), -ENOMEM);
+	assert_int_equal(rig_buffer_create(b.d, RIG_DEVICE, UINT64_MAX - 4096, &buffer), -ENOMEM);
+	assert_int_equal(rig_buffer_create(b.d, RIG_PINNED, UINT64_MAX, &buffer), -ENOMEM);
+	assert_int_equal(rig_held_bytes(b.d, NULL), 0);
+	help_close(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(copies_both_ways_keep_the_bytes_at_every_size),
+	        cmocka_unit_test(staged_copies_go_on_the_copy_engine),
+	        cmocka_unit_test(a_host_addressed_device_is_copied_by_the_host_and_asked_no_pinned),
+	        cmocka_unit_test(pinned_and_mapped_memory_has_a_host_address),
+	        cmocka_unit_test(ranges_outside_a_buffer_are_refused),
+	        cmocka_unit_test(host_memory_is_borrowed_page_by_page),
+	        cmocka_unit_test(a_mapping_without_room_is_asked_for_once_more),
+	        cmocka_unit_test(a_peers_memory_is_mapped_once_a_device),
+	        cmocka_unit_test(memory_that_no_device_reaches_is_copied_through_the_host),
+	        cmocka_unit_test(dropped_memory_is_used_again_without_the_driver),
+	        cmocka_unit_test(host_addressed_memory_is_reused_only_once_its_work_is_done),
+	        cmocka_unit_test(the_budget_bounds_what_the_device_holds),
+	        cmocka_unit_test(an_allocation_waits_for_work_that_holds_memory_back),
+	        cmocka_unit_test(memory_waits_for_other_devices_uses),
+	        cmocka_unit_test(a_region_that_breaks_the_facts_is_freed_and_loses_the_device),
+	        cmocka_unit_test(sizes_near_the_end_of_the_range_do_not_wrap),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
