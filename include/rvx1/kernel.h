@@ -98,6 +98,8 @@ static inline uint32_t rvx1_shared_bytes(void)
 #define RVX1_KERNEL(name, type, threads_, shared_)                                                           \
 	__attribute__((visibility("default"))) void name(const type *);                                      \
 	extern const struct rvx1_kernel_record rvx1_kernel_record_##name;                                    \
+	_Static_assert(__extension__(sizeof(type) <= RVX1_KERNEL_MOST_PARAMS),                               \
+	        "more parameters than a launch can have");                                                   \
 	_Static_assert((threads_) <= RVX1_MAX_GROUP_THREADS, "more threads than a group can have");          \
 	_Static_assert((shared_) <= RVX1_MAX_SHARED, "more shared memory than a group can have");            \
 	__attribute__((visibility("default"), used))                                                         \

@@ -11,6 +11,7 @@
 
 #define RVX1_KERNEL_RECORD_PREFIX  "rvx1_kernel_record_"
 #define RVX1_KERNEL_RECORD_VERSION 1u
+#define RVX1_KERNEL_MOST_PARAMS    4096u /* bytes; a runtime takes no more */
 
 struct rvx1_kernel_record {
 	uint32_t version;      /* RVX1_KERNEL_RECORD_VERSION */
