@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bad: writes over its own code. PAGE fault, access WRITE. */
+/* Bad: writes over its own code. PAGE fault, access WRITE, where a loader maps segments by their flags (as
+ * the tests' own does; the driver's linear map lets it pass). */
 #include <rvx1/kernel.h>
 
 void write_code(const void *p)
