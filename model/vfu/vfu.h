@@ -8,7 +8,8 @@
  * back for what only the device knows: accesses to BARs, reset, memory that came or went.
  *
  * Threads: none. Every function of one object is called from one thread, never from a signal handler. The
- * callbacks run inside vfu_poll() (or inside vfu_close(), which says that a client went), on that thread.
+ * callbacks run on that thread, inside vfu_poll(), inside vfu_dma_read() and vfu_dma_write() (see there), or
+ * inside vfu_close(), which says that a client went.
  *
  * Blocking: nothing blocks, except vfu_dma_read() and vfu_dma_write() on memory that the client did not
  * share by file descriptor: those exchange messages and wait for the answer, at most `dma_timeout_ms`.
@@ -241,12 +242,24 @@ void *vfu_dma_ptr(struct vfu_device *dev, uint64_t iova, uint64_t len, unsigned 
  * Copies between buf and the client's memory, across neighbouring mappings, by pointer or by message,
  * whichever each mapping needs. Order: a write is visible to the client before anything the device does
  * after the return. Naturally aligned 4- and 8-byte transfers over mapped memory are one access; writes
- * have release, reads acquire order. While a message waits for its answer, requests of the client are kept
- * and answered by the next vfu_poll(). Do not call these from a BAR callback: QEMU answers DMA messages
- * only after its own request was answered, so the call would time out. -EFAULT: part of the range is not
- * mapped, or not with that right (nothing was transferred where this is known beforehand). -EPERM: bus
- * mastering is off. -ENOTCONN: no client, or it went meanwhile. -ETIMEDOUT. A client's own errno passes
- * through.
+ * have release, reads acquire order.
+ *
+ * While a message waits for its answer, the client's accesses to regions, its questions, new mappings and
+ * interrupt assignments are served at once, so BAR callbacks may run inside these two functions, as
+ * register accesses reach real hardware in the middle of a transfer (QEMU answers no DMA message while a
+ * request of its own waits). What takes memory away or resets, and every request after one that does, is
+ * kept for the next vfu_poll(): pointers and translations stay good.
+ *
+ * From a BAR callback they work only with clients that answer DMA messages while a request of theirs
+ * waits, which QEMU does not: record the work there and do it in the main loop.
+ *
+ * -EFAULT: part of the range is not mapped, or not with that right; nothing was transferred.
+ * -EPERM: bus mastering is off.
+ * -ENOTCONN: no client, or it went meanwhile.
+ * -ETIMEDOUT: no answer in dma_timeout_ms.
+ * -EBUSY: called from a callback that runs inside another of these calls, on memory that needs a message.
+ * -EPROTO: the answer does not belong to the question. Any other: the client's own errno.
+ * After one of the last five part of the range may have been transferred.
  */
 int vfu_dma_read(struct vfu_device *dev, uint64_t iova, void *buf, uint64_t len);
 int vfu_dma_write(struct vfu_device *dev, uint64_t iova, const void *buf, uint64_t len);

@@ -254,6 +254,14 @@ static void settle_flr(struct vfu_device *dev)
 	(void)vfu_do_reset(dev); /* a refusal is logged there, and hardware has no way to say more */
 }
 
+/* The bit is in the register's upper byte. */
+bool vfu_cfg_is_reset(const struct vfu_device *dev, uint64_t off, const uint8_t *buf, size_t len)
+{
+	uint64_t at = dev->cap_express + PCI_EXP_DEVCTL + 1;
+
+	return off <= at && at - off < len && (buf[at - off] & PCI_EXP_DEVCTL_BCR_FLR >> 8);
+}
+
 int vfu_cfg_client_write(struct vfu_device *dev, uint64_t off, const uint8_t *buf, size_t len)
 {
 	uint8_t power = dev->cfg[dev->cap_pm + PCI_PM_CTRL];

@@ -13,6 +13,12 @@
 
 #include "vfu_priv.h"
 
+/*
+ * Bytes a DMA message. QEMU (11.1) takes a short write of a long reply for a whole one and loses the rest, so
+ * replies must fit into an empty socket buffer, 208 KiB by default.
+ */
+#define CHUNK (64u << 10)
+
 #define FIRST_ROOM 64
 #define MS_PER_S   1000
 #define NS_PER_MS  1000000
@@ -271,28 +277,35 @@ static bool answers(const struct vfu_msg *msg, const struct vfu_wire_header *ask
 	return msg->header.id == asked->id && msg->header.cmd == asked->cmd;
 }
 
-/*
- * Takes what came: 1 and *out if it is the answer; else requests are kept for later, and late answers
- * dropped.
- */
+/* A request that came while a DMA message waits for its answer. */
+static int take_request(struct vfu_device *dev, struct vfu_msg *msg)
+{
+	if (vfu_socket_push(&dev->conn, msg)) {
+		vfu_msg_free(msg);
+		vfu_drop(dev, "too many requests while a DMA message waits for its answer");
+	} else {
+		vfu_serve_meanwhile(dev);
+	}
+	return dev->conn.dead ? -ENOTCONN : 0;
+}
+
+/* Takes what came: 1 and *out if it is the answer. Late answers to earlier messages are dropped. */
 static int take_answer(struct vfu_device *dev, const struct vfu_wire_header *asked, struct vfu_msg **out)
 {
-	struct vfu_conn *conn = &dev->conn;
 	char why[VFU_WHY];
 	struct vfu_msg *msg;
 	int rc;
 
-	while ((rc = vfu_socket_recv(conn, &msg, why)) > 0) {
-		if ((msg->header.flags & VFU_F_TYPE) == VFU_F_REPLY) {
-			if (answers(msg, asked)) {
-				*out = msg;
-				return 1;
-			}
+	while ((rc = vfu_socket_recv(&dev->conn, &msg, why)) > 0) {
+		if ((msg->header.flags & VFU_F_TYPE) != VFU_F_REPLY) {
+			rc = take_request(dev, msg);
+			if (rc)
+				return rc;
+		} else if (answers(msg, asked)) {
+			*out = msg;
+			return 1;
+		} else {
 			vfu_msg_free(msg);
-		} else if (vfu_socket_push(conn, msg)) {
-			vfu_msg_free(msg);
-			vfu_drop(dev, "too many requests while a DMA message waits for its answer");
-			return -ENOTCONN;
 		}
 	}
 	if (rc < 0) {
@@ -312,10 +325,14 @@ static int exchange(struct vfu_device *dev, const struct vfu_wire_header *header
 
 	while (rc >= 0) {
 		rc = take_answer(dev, header, out);
-		if (rc == 0)
-			rc = vfu_socket_flush(conn) < 0 ? -ENOTCONN : wait_socket(conn, until);
-		else if (rc > 0)
+		if (rc > 0)
 			return 0;
+		if (rc == 0 && vfu_socket_flush(conn) < 0)
+			rc = -ENOTCONN;
+		if (rc == 0) {
+			vfu_serve_meanwhile(dev);
+			rc = dev->conn.dead ? -ENOTCONN : wait_socket(conn, until);
+		}
 	}
 	if (rc == -ETIMEDOUT)
 		vfu_log(dev, VFU_LOG_WARN, "no answer to a DMA message for 0x%llx in %u ms",
@@ -349,14 +366,20 @@ static int by_message(struct vfu_device *dev, uint64_t iova, void *in, const voi
 	uint16_t cmd = in ? VFU_CMD_DMA_READ : VFU_CMD_DMA_WRITE;
 
 	while (len) {
-		uint64_t n = len < dev->conn.version.max_data ? len : dev->conn.version.max_data;
+		uint64_t most = dev->conn.version.max_data < CHUNK ? dev->conn.version.max_data : CHUNK;
+		uint64_t n = len < most ? len : most;
 		struct vfu_wire_dma_rw rw = {.iova = iova, .count = n};
 		struct vfu_wire_header header = {.id = dev->conn.next_id++,
 		        .cmd = cmd,
 		        .size = (uint32_t)(sizeof(header) + sizeof(rw) + (in ? 0 : n))};
 		struct vfu_msg *msg;
-		int rc = exchange(dev, &header, &rw, out, in ? 0 : n, &msg);
+		int rc;
 
+		if (dev->conn.waiting) /* in a callback that was served meanwhile */
+			return -EBUSY;
+		dev->conn.waiting = true;
+		rc = exchange(dev, &header, &rw, out, in ? 0 : n, &msg);
+		dev->conn.waiting = false;
 		if (rc)
 			return rc;
 		rc = take_data(dev, msg, &rw, in);

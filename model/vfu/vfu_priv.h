@@ -45,6 +45,7 @@ struct vfu_conn {
 	uint16_t next_id;
 	struct vfu_version version;
 	bool silenced; /* a refused DMA was logged */
+	bool waiting;  /* a DMA message is out and its answer is not here */
 
 	/* The message being received: header first, then its body. */
 	uint8_t head[sizeof(struct vfu_wire_header)];
@@ -59,6 +60,7 @@ struct vfu_conn {
 	size_t queued, queued_bytes;
 
 	struct vfu_out *out;
+	size_t out_bytes; /* of all of out, sent or not */
 };
 
 struct vfu_map {
@@ -128,6 +130,7 @@ __attribute__((format(printf, 2, 3))) void vfu_drop(struct vfu_device *dev, cons
 uint64_t vfu_now(struct vfu_device *dev);
 int vfu_start(struct vfu_device *dev, int fd, bool accepted);
 int vfu_do_reset(struct vfu_device *dev);
+void vfu_serve_meanwhile(struct vfu_device *dev); /* of the requests kept, those that need not wait */
 void *vfu_reply_take(struct vfu_reply *reply, size_t len); /* len zeroed bytes as the body; NULL: no memory */
 
 /* vfu_listen.c: accepts or refuses who waits. 1 if anybody came. */
@@ -152,6 +155,7 @@ void vfu_conn_fini(struct vfu_conn *conn);
 int vfu_cfg_init(struct vfu_device *dev);
 void vfu_cfg_reset(struct vfu_device *dev);
 int vfu_cfg_client_read(struct vfu_device *dev, uint64_t off, uint8_t *buf, size_t len);
+bool vfu_cfg_is_reset(const struct vfu_device *dev, uint64_t off, const uint8_t *buf, size_t len);
 int vfu_cfg_client_write(struct vfu_device *dev, uint64_t off, const uint8_t *buf, size_t len);
 
 /* vfu_region.c */

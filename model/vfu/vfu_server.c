@@ -18,6 +18,7 @@
 #define HANDSHAKE_NS    UINT64_C(10000000000) /* others wait for their turn meanwhile */
 #define STALL_NS                                                                                             \
 	UINT64_C(30000000000) /* half a message, or answers not read: as long as a debugger may take */
+#define MEANWHILE_BYTES  (2 * VFU_MAX_MSG) /* unsent: our own DMA message, and an answer */
 #define NS_PER_S         UINT64_C(1000000000)
 #define NS_PER_MS        UINT64_C(1000000)
 #define PAGE_SIZES       (UINT64_C(1) << 12 | UINT64_C(1) << 21 | UINT64_C(1) << 30)
@@ -348,6 +349,53 @@ static void handle(struct vfu_device *dev, struct vfu_msg *msg)
 		if (dev->config.connected)
 			dev->config.connected(dev->config.ctx);
 	}
+}
+
+/*
+ * What can be served while the device stands in the middle of a transfer: not what takes memory away or
+ * resets. QEMU holds its big lock while it waits for the answer to a request of its own, and needs that
+ * lock to answer a DMA message: if its register accesses waited for the transfer, both would wait until one
+ * gives up.
+ */
+static bool harmless(struct vfu_device *dev, const struct vfu_msg *msg)
+{
+	struct vfu_wire_region_rw rw;
+	const uint8_t *data;
+
+	switch (msg->header.cmd) {
+	case VFU_CMD_DMA_MAP:
+	case VFU_CMD_DEVICE_GET_INFO:
+	case VFU_CMD_DEVICE_GET_REGION_INFO:
+	case VFU_CMD_DEVICE_GET_IRQ_INFO:
+	case VFU_CMD_DEVICE_SET_IRQS:
+	case VFU_CMD_REGION_READ:
+		return true;
+	case VFU_CMD_REGION_WRITE:
+		return !vfu_parse_region_write(msg->body, msg->len, &rw, &data) &&
+		       (rw.region != VFIO_PCI_CONFIG_REGION_INDEX ||
+		               !vfu_cfg_is_reset(dev, rw.offset, data, rw.count));
+	default:
+		return false;
+	}
+}
+
+/*
+ * Requests keep their order: after one that has to wait, all do. What the client does not read bounds what
+ * it can ask.
+ */
+void vfu_serve_meanwhile(struct vfu_device *dev)
+{
+	bool was = dev->in_poll;
+
+	dev->in_poll = true;
+	while (dev->conn.first && harmless(dev, dev->conn.first) && !dev->conn.dead &&
+	        dev->conn.out_bytes <= MEANWHILE_BYTES) {
+		struct vfu_msg *msg = vfu_socket_pop(&dev->conn);
+
+		handle(dev, msg);
+		vfu_msg_free(msg);
+	}
+	dev->in_poll = was;
 }
 
 static struct vfu_msg *next_message(struct vfu_device *dev)

@@ -240,6 +240,7 @@ static int keep_rest(struct vfu_conn *conn, const struct iovec *parts, size_t co
 	while (*tail)
 		tail = &(*tail)->next;
 	*tail = out;
+	conn->out_bytes += out->len;
 	return 0;
 }
 
@@ -279,6 +280,7 @@ int vfu_socket_flush(struct vfu_conn *conn)
 		if (out->done < out->len)
 			continue;
 		conn->out = out->next;
+		conn->out_bytes -= out->len;
 		free(out);
 	}
 	return did;

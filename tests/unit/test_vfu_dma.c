@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/pci_regs.h>
 #include <linux/vfio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -402,46 +403,91 @@ static void a_transfer_may_be_part_pointer_part_message(void **state)
 	close(fd);
 }
 
-static void requests_that_come_meanwhile_are_answered_afterwards_in_order(void **state)
+static void register_accesses_that_come_meanwhile_are_served_at_once(void **state)
 {
 	struct peer *p = *state;
-	struct vfu_wire_device_info info = {.argsz = sizeof(info)};
+	struct vfu_wire_region_rw rw = {0x20, 0, 4};
 	struct vfu_wire_header header;
 	uint8_t body[64];
 	char byte;
 	int fd;
 
 	assert_int_equal(peer_map(p, 0, PAGE, RW, -1, 0), 0);
-	peer_send(p, 70, VFU_CMD_DEVICE_GET_INFO, 0, &info, sizeof(info), NULL, 0);
-	peer_send(p, 71, VFU_CMD_DEVICE_RESET, 0, NULL, 0, NULL, 0);
-	answer_read(p, 0, 0, "x", 1);
-	assert_int_equal(vfu_dma_read(p->dev, 0, &byte, 1), 0);
-	assert_int_equal(p->resets, 0);
-	assert_int_equal(vfu_timeout(p->dev), 0);
-	peer_poll(p);
-	assert_int_equal(p->resets, 1);
+	peer_send(p, 70, VFU_CMD_REGION_READ, 0, &rw, sizeof(rw), NULL, 0);
+	peer_send(p, 71, VFU_CMD_DEVICE_GET_INFO, 0, "\20\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16, NULL, 0);
+	assert_int_equal(vfu_dma_read(p->dev, 0, &byte, 1), -ETIMEDOUT);
+	assert_int_equal(p->reads, 1);
 	assert_int_equal(peer_recv(p, &header, body, sizeof(body), &fd), sizeof(struct vfu_wire_dma_rw));
-	assert_int_equal(peer_recv(p, &header, body, sizeof(body), &fd), sizeof(info));
+	assert_int_equal(peer_recv(p, &header, body, sizeof(body), &fd), sizeof(rw) + 4);
 	assert_int_equal(header.id, 70);
-	assert_int_equal(peer_recv(p, &header, body, sizeof(body), &fd), 0);
+	assert_int_equal(peer_recv(p, &header, body, sizeof(body), &fd), sizeof(struct vfu_wire_device_info));
 	assert_int_equal(header.id, 71);
+	assert_int_equal(vfu_poll(p->dev), 0);
+}
+
+/*
+ * Sends `len` bytes of a command, then an access, while a transfer waits: both must be served by the next
+ * poll, in order.
+ */
+static void check_kept(struct peer *p, uint16_t id, uint16_t cmd, const void *body, size_t len)
+{
+	struct vfu_wire_region_rw rw = {0x20, 0, 4};
+	struct vfu_wire_header header;
+	uint8_t reply[64];
+	unsigned reads = p->reads;
+	char byte;
+	int fd;
+
+	peer_send(p, id, cmd, 0, body, len, NULL, 0);
+	peer_send(p, 99, VFU_CMD_REGION_READ, 0, &rw, sizeof(rw), NULL, 0);
+	assert_int_equal(vfu_dma_read(p->dev, 0, &byte, 1), -ETIMEDOUT);
+	assert_int_equal(p->reads, reads);
+	assert_int_equal(vfu_timeout(p->dev), 0);
+	assert_true(peer_recv(p, &header, reply, sizeof(reply), &fd) == sizeof(struct vfu_wire_dma_rw));
+	assert_int_equal(peer_recv(p, &header, reply, sizeof(reply), &fd), -1);
+	peer_poll(p);
+	assert_int_equal(p->reads, reads + 1);
+	assert_true(peer_recv(p, &header, reply, sizeof(reply), &fd) >= 0);
+	assert_int_equal(header.id, id);
+	assert_true(peer_recv(p, &header, reply, sizeof(reply), &fd) >= 0);
+	assert_int_equal(header.id, 99);
+}
+
+static void what_takes_memory_away_or_resets_waits_and_all_after_it(void **state)
+{
+	struct peer *p = *state;
+	struct vfu_wire_dma_unmap unmap = {sizeof(unmap), 0, 0x100000, PAGE};
+	struct {
+		struct vfu_wire_region_rw rw;
+		uint8_t bytes[2];
+	} flr = {{vfu_cfg_cap(p->dev, PCI_CAP_ID_EXP) + PCI_EXP_DEVCTL, 7, 2}, {0x10, 0x80}};
+
+	assert_int_equal(peer_map(p, 0, PAGE, RW, -1, 0), 0);
+	assert_int_equal(peer_map(p, 0x100000, PAGE, RW, -1, 0), 0);
+	check_kept(p, 1, VFU_CMD_DMA_UNMAP, &unmap, sizeof(unmap));
+	assert_int_equal(p->unmapped, 1);
+	check_kept(p, 2, VFU_CMD_DEVICE_RESET, NULL, 0);
+	assert_int_equal(p->resets, 1);
+	peer_master(p);
+	check_kept(p, 3, VFU_CMD_REGION_WRITE, &flr, sizeof(flr.rw) + 2);
+	assert_int_equal(p->resets, 2);
 }
 
 static void a_client_that_floods_instead_of_answering_is_disconnected(void **state)
 {
 	struct peer *p = *state;
-	struct vfu_wire_region_rw rw = {0, 0, 1};
 	char byte;
 	int rc = -ETIMEDOUT;
 
 	assert_int_equal(peer_map(p, 0, PAGE, RW, -1, 0), 0);
 	for (int i = 0; i < 64 && rc == -ETIMEDOUT; i++) {
 		for (uint16_t k = 0; k < 64; k++)
-			peer_send(p, k, VFU_CMD_REGION_READ, VFU_F_NO_REPLY, &rw, sizeof(rw), NULL, 0);
+			peer_send(p, k, VFU_CMD_DEVICE_RESET, VFU_F_NO_REPLY, NULL, 0, NULL, 0);
 		rc = vfu_dma_read(p->dev, 0, &byte, 1);
 	}
 	assert_int_equal(rc, -ENOTCONN);
-	assert_true(peer_gone(p) || !vfu_connected(p->dev));
+	assert_false(vfu_connected(p->dev));
+	assert_int_equal(p->resets, 0);
 	assert_non_null(strstr(p->logs, "too many requests"));
 }
 
@@ -539,6 +585,35 @@ static void a_transfer_from_a_bar_callback_works_with_a_client_that_answers_it(v
 	assert_int_equal(header.id, 50);
 }
 
+static void a_transfer_from_inside_a_transfer_is_refused(void **state)
+{
+	struct peer *p = *state;
+	struct {
+		struct vfu_wire_region_rw rw;
+		uint32_t value;
+	} write = {{0, 0, 4}, 1};
+	struct vfu_wire_header header;
+	uint8_t body[64];
+	char byte;
+	int fd;
+
+	peer_close(p);
+	peer_init(p);
+	p->config.bars[0].write = read_inside;
+	peer_open(p);
+	peer_connect(p);
+	peer_master(p);
+	assert_int_equal(peer_map(p, 0, PAGE, RW, -1, 0), 0);
+	peer_send(p, 50, VFU_CMD_REGION_WRITE, 0, &write, 20, NULL, 0);
+	answer_read(p, 0, 0, "x", 1);
+	assert_int_equal(vfu_dma_read(p->dev, 0, &byte, 1), 0);
+	assert_int_equal(byte, 'x');
+	assert_int_equal(peer_recv(p, &header, body, sizeof(body), &fd), sizeof(struct vfu_wire_dma_rw));
+	assert_int_equal(peer_recv(p, &header, body, sizeof(body), &fd), 0);
+	assert_int_equal(header.id, 50);
+	assert_int_equal(header.error, EBUSY);
+}
+
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, peer_teardown)
 
 int main(void)
@@ -563,13 +638,15 @@ int main(void)
 	        T(memory_without_a_descriptor_is_written_by_message),
 	        T(long_transfers_are_cut_at_the_clients_limit),
 	        T(a_transfer_may_be_part_pointer_part_message),
-	        T(requests_that_come_meanwhile_are_answered_afterwards_in_order),
+	        T(register_accesses_that_come_meanwhile_are_served_at_once),
+	        T(what_takes_memory_away_or_resets_waits_and_all_after_it),
 	        T(a_client_that_floods_instead_of_answering_is_disconnected),
 	        T(the_clients_error_is_the_result),
 	        T(a_client_that_does_not_answer_is_given_up_and_its_late_answer_dropped),
 	        T(an_answer_of_another_size_is_an_error),
 	        T(a_client_that_goes_ends_the_wait),
 	        T(a_transfer_from_a_bar_callback_works_with_a_client_that_answers_it),
+	        T(a_transfer_from_inside_a_transfer_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
