@@ -4,9 +4,11 @@
  *
  * Even: the rest is the body of every command in turn, for the pure parsers. Odd: the rest is a list of
  * records that are sent to a function with a handshake behind it: kind (1 byte: bits 0-1 the number of
- * descriptors, bit 2 memory instead of eventfds, bit 3 no reply, bit 7 the bytes are sent as they are),
- * command (1 byte), length (2 bytes, little-endian), bytes.
+ * descriptors, bit 2 memory instead of eventfds, bit 3 no reply, bit 6 a transfer by message waits
+ * meanwhile, bit 7 the bytes are sent as they are), command (1 byte), length (2 bytes, little-endian),
+ * bytes.
  */
+#include <linux/pci_regs.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -191,6 +193,16 @@ static void act(struct target *t)
 	vfu_irq_clear(t->dev);
 }
 
+/* Finds what was sent before it in its socket, instead of an answer. */
+static void transfer(struct target *t)
+{
+	uint8_t bytes[8];
+
+	vfu_cfg_set(t->dev, PCI_COMMAND, 2, PCI_COMMAND_MASTER);
+	vfu_dma_read(t->dev, 0, bytes, sizeof(bytes));
+	vfu_dma_write(t->dev, UINT64_C(0x100000000), bytes, sizeof(bytes));
+}
+
 static void settle(struct target *t)
 {
 	do
@@ -213,6 +225,8 @@ static void play(struct target *t, const uint8_t *bytes, size_t length)
 			send_message(t, bytes, len, kind, cmd);
 		bytes += len;
 		length -= len;
+		if (kind & 0x40)
+			transfer(t);
 		settle(t);
 		act(t);
 	}

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "allocs.h"
 #include "counters.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -456,6 +457,80 @@ static void answers_that_are_not_read_stop_the_requests_and_arrive_later(void **
 	free(body);
 }
 
+static void a_device_that_memory_is_missing_for_is_not_made(void **state)
+{
+	struct peer *p = *state;
+	unsigned live = test_allocs_live();
+	struct vfu_device *dev;
+	int rc;
+
+	for (uint64_t k = 1;; k++) {
+		test_allocs_fail_at(k);
+		rc = vfu_open(&p->config, &dev);
+		if (!test_allocs_failed())
+			break;
+		assert_int_equal(rc, -ENOMEM);
+		assert_int_equal(test_allocs_live(), live);
+	}
+	test_allocs_fail_at(0);
+	assert_int_equal(rc, 0);
+	vfu_close(dev);
+}
+
+/* One command to a fresh client with its k-th allocation failing: whether that one was reached. */
+static bool starve(struct peer *p, uint16_t cmd, const void *body, size_t len, uint64_t k)
+{
+	struct vfu_wire_header header;
+	uint8_t reply[512];
+	bool failed;
+	long got;
+	int fd;
+
+	peer_connect(p);
+	peer_send(p, 1, cmd, 0, body, len, NULL, 0);
+	test_allocs_fail_at(k);
+	peer_poll(p);
+	failed = test_allocs_failed();
+	test_allocs_fail_at(0);
+	got = peer_recv(p, &header, reply, sizeof(reply), &fd);
+	if (fd >= 0)
+		close(fd);
+	if (!failed)
+		assert_int_equal(header.flags, VFU_F_REPLY);
+	else if (got != -2) /* else it was disconnected: there was no memory for the message */
+		assert_int_equal(header.error, ENOMEM);
+	peer_hang_up(p);
+	peer_poll(p);
+	return failed;
+}
+
+static void a_request_that_memory_is_missing_for_fails_and_leaks_nothing(void **state)
+{
+	struct peer *p = *state;
+	struct vfu_wire_dma_map map = {sizeof(map), 3, 0, 0, 4096};
+	struct vfu_wire_dma_unmap unmap = {sizeof(unmap), 0, 0, 4096};
+	struct vfu_wire_region_info region = {.argsz = 256, .index = 2};
+	struct vfu_wire_region_rw rw = {0, 0, 4};
+	const struct {
+		uint16_t cmd;
+		const void *body;
+		size_t len;
+	} commands[] = {{VFU_CMD_DMA_MAP, &map, sizeof(map)}, {VFU_CMD_DMA_UNMAP, &unmap, sizeof(unmap)},
+	        {VFU_CMD_DEVICE_GET_REGION_INFO, &region, sizeof(region)},
+	        {VFU_CMD_REGION_READ, &rw, sizeof(rw)}, {VFU_CMD_DEVICE_RESET, NULL, 0}};
+	struct test_counts before;
+
+	test_counts_take(&before);
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		uint64_t k = 1;
+
+		while (starve(p, commands[i].cmd, commands[i].body, commands[i].len, k))
+			k++;
+		assert_true(k > 1);
+	}
+	test_counts_same(&before);
+}
+
 /* ---- a path ---- */
 
 static char folder[64], path[96];
@@ -692,6 +767,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(a_poll_from_a_callback_is_refused, bare_setup, peer_teardown),
 	        CONNECTED(the_device_may_send_the_client_away),
 	        CONNECTED(answers_that_are_not_read_stop_the_requests_and_arrive_later),
+	        CLOSED(a_device_that_memory_is_missing_for_is_not_made),
+	        CLOSED(a_request_that_memory_is_missing_for_fails_and_leaks_nothing),
 	        FOLDER(a_path_is_private_and_goes_with_the_object),
 	        FOLDER(clients_of_a_path_come_one_after_the_other),
 	        FOLDER(an_occupied_path_is_refused_with_the_reason),
