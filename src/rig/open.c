@@ -151,12 +151,12 @@ static int read_facts(struct rig_device *d)
 	if (code)
 		return rig_error_set(code == RIG_FAULT ? -EIO : code, "%s: %s", d->name,
 		        fault ? fault : "the driver gave no facts");
-	code = rig_rt_facts_check(d->name, &d->facts);
-	if (code)
-		return code;
 	memset(&at, 0, sizeof(at));
 	d->module->locate(d->handle, d->facts.word, &at);
 	d->own_word = !at.has_host || at.host != (const void *)&rig_rt_words[d->slot];
+	code = rig_rt_facts_check(d->name, &d->facts);
+	if (code)
+		return code;
 	d->edge = d->facts.edge;
 	d->hot = rig_driver_of(d->edge);
 	d->store.budget = d->facts.budget;
@@ -177,9 +177,12 @@ static void set_options(struct rig_device *d, const struct rig_open_options *opt
 static void end_handle(struct rig_device *d)
 {
 	char text[RT_REASON_BYTES];
+	const char *ignored = NULL;
 
 	(void)snprintf(text, sizeof(text), "%s", rig_error());
 	d->module->stop(d->handle, text);
+	if (d->own_word)
+		(void)d->module->free(d->handle, d->facts.word, &ignored);
 	d->module->release(d->handle);
 	(void)rig_error_set(0, "%s", text);
 }

@@ -112,8 +112,8 @@ struct polled {
 	uint64_t held, gate;
 	uint32_t parts_now, short_entries, short_grows, no_room;
 	_Atomic unsigned counts[POLLED_CALLS];
-	enum polled_call fail_call;
-	enum polled_failure failure;
+	_Atomic enum polled_call fail_call;
+	_Atomic enum polled_failure failure;
 	_Atomic uint64_t fail_in;
 	_Atomic bool failed;
 	void (*hook)(void *arg, enum polled_call call);
@@ -948,6 +948,7 @@ static int d_facts(void *device, struct rig_facts *facts, const char **text)
 	facts->capability.record = d->p;
 	facts->word = &d->word_region;
 	facts->edge = d;
+	d->word_region.own_word = o->own_word;
 	if (d->p->edit)
 		d->p->edit(facts);
 	return leave(d, 0);
@@ -992,7 +993,6 @@ static struct device *make_device(struct polled *p, rig_atomic_u64 *word)
 	if (p->o.own_word)
 		rig_word_raise(&d->own, d->base);
 	d->shown = p->o.own_word ? &d->own : word;
-	d->word_region.own_word = p->o.own_word;
 	d->word_region.bytes = (uint8_t *)(void *)d->shown;
 	d->word_region.visible = true;
 	return d;
