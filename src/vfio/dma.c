@@ -94,9 +94,11 @@ void rig_dma_free(struct rig_pci *f, struct rig_dma *dma)
 {
 	if (!dma || !dma->handle)
 		return;
-	pthread_mutex_lock(&f->dma_lock);
-	rig_arena_free(f, dma);
-	pthread_mutex_unlock(&f->dma_lock);
+	if (!f->orphan) {
+		pthread_mutex_lock(&f->dma_lock);
+		rig_arena_free(f, dma);
+		pthread_mutex_unlock(&f->dma_lock);
+	}
 	*dma = (struct rig_dma){.fd = -1};
 }
 
@@ -217,9 +219,13 @@ int rig_dma_unmap(struct rig_pci *f, struct rig_dma *dma)
 		return 0;
 	if (dma->handle != mapping_handle(f))
 		return rig_vfio_fail(EINVAL, "use rig_dma_free", "unmapping memory of rig_dma_alloc");
-	pthread_mutex_lock(&f->dma_lock);
-	err = rig_dma_undo(f, dma->iova, dma->bytes);
-	pthread_mutex_unlock(&f->dma_lock);
+	if (f->orphan) {
+		err = rig_gone_fail(&f->gone);
+	} else {
+		pthread_mutex_lock(&f->dma_lock);
+		err = rig_dma_undo(f, dma->iova, dma->bytes);
+		pthread_mutex_unlock(&f->dma_lock);
+	}
 	*dma = (struct rig_dma){.fd = -1};
 	return err;
 }

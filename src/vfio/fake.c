@@ -260,6 +260,12 @@ static void close_transport(void *transport)
 	memset(k->irq, 0xff, sizeof(k->irq));
 }
 
+/* The fake is the test's, in the child as well. */
+static void forked(void *transport)
+{
+	(void)transport;
+}
+
 static int device(void *transport, struct rig_vfio_device *out)
 {
 	struct rig_fake *k = transport;
@@ -434,6 +440,7 @@ const struct rig_vfio_ops rig_fake_ops = {
         .name = "fake",
         .attach = attach,
         .close = close_transport,
+        .forked = forked,
         .device = device,
         .region = region,
         .irqs = irqs,

@@ -59,6 +59,14 @@ void rig_gone_fault(struct rig_gone *g)
 	(void)settle_on(g, "its mapped memory vanished under an access");
 }
 
+void rig_gone_orphan(struct rig_gone *g)
+{
+	atomic_store(&g->why, "it was taken by the process that this one was forked from");
+	close(g->fd);
+	g->fd = -1;
+	pthread_mutex_init(&g->lock, NULL);
+}
+
 int rig_gone_settle(const struct rig_gone *g, int err)
 {
 	const char *why = rig_gone_why(g);

@@ -30,6 +30,9 @@ bool rig_gone_say(struct rig_gone *g, const char *why);
 /* The same from a signal handler: a mapped window vanished. */
 void rig_gone_fault(struct rig_gone *g);
 
+/* In a child of fork: gone there, and the parent is not woken. */
+void rig_gone_orphan(struct rig_gone *g);
+
 /* The reason, NULL while the function is there. Lives as long as g. */
 static inline const char *rig_gone_why(const struct rig_gone *g)
 {

@@ -73,6 +73,8 @@ static int map(struct rig_hugemem *m, int fd, uint64_t bytes, uint64_t page)
 	}
 	/* Where the pages cannot be had, this fails, or populating does; the reservation goes either way. */
 	p = mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+	if (p != MAP_FAILED)
+		(void)madvise(p, bytes, MADV_HUGEPAGE); /* where the system gives them to shared memory */
 	err = p == MAP_FAILED ? -errno : populate(p, bytes, page);
 	if (err)
 		goto unmap;

@@ -80,7 +80,7 @@ static int enable(
         struct rig_pci *f, enum rig_irq_kind kind, unsigned first, unsigned count, const int *eventfds)
 {
 	struct rig_irq_set *set = &f->irq[kind];
-	int *fd = NULL;
+	int *fd = NULL, *old;
 	int err = plan(set, first, count, eventfds, &fd);
 
 	if (err)
@@ -90,9 +90,10 @@ static int enable(
 		close_all(fd, set->count);
 		return err;
 	}
-	if (set->fd)
-		close_all(set->fd, set->count);
-	set->fd = fd;
+	old = set->fd;
+	set->fd = fd; /* in one step: a fork may come between any two */
+	if (old)
+		close_all(old, set->count);
 	return 0;
 }
 
@@ -115,14 +116,15 @@ static int disable(struct rig_pci *f, unsigned kind)
 {
 	struct rig_vfio_irq irq = {.kind = kind, .action = RIG_VFIO_IRQ_OFF};
 	struct rig_irq_set *set = &f->irq[kind];
-	int err = 0;
+	int *old, err = 0;
 
 	if (!set->fd)
 		return 0;
 	if (!rig_gone_is(&f->gone))
 		err = rig_gone_settle(&f->gone, f->ops->irq_set(f->transport, &irq));
-	close_all(set->fd, set->count);
+	old = set->fd;
 	set->fd = NULL;
+	close_all(old, set->count);
 	return err;
 }
 

@@ -8,6 +8,7 @@
 
 #include "bits.h"
 #include "error.h"
+#include "fork.h"
 #include "guard.h"
 #include "pci_private.h"
 #include "vfio_user.h"
@@ -17,6 +18,8 @@
 
 void rig_pci_lose(struct rig_pci *f, const char *why)
 {
+	if (f->orphan)
+		return;
 	if (rig_gone_say(&f->gone, why))
 		rig_logf(&f->log, RIG_LOG_ERROR, "the function is gone: %s", why);
 	pthread_mutex_lock(&f->region_lock);
@@ -240,10 +243,15 @@ static int take(struct rig_pci *f, const struct rig_pci_options *o)
 	if (err)
 		goto fini;
 	f->info.transport = f->ops->name;
-	err = ask(f, o->guard);
+	err = rig_fork_add(f);
 	if (err)
 		goto close_transport;
+	err = ask(f, o->guard);
+	if (err)
+		goto fork_remove;
 	return 0;
+fork_remove:
+	rig_fork_remove(f);
 close_transport:
 	close_transport(f);
 fini:
@@ -292,8 +300,9 @@ int rig_pci_open(struct rig_pci **out, const struct rig_pci_options *options, ch
 
 void rig_pci_close(struct rig_pci *f)
 {
-	if (!f)
+	if (!f || f->orphan)
 		return;
+	rig_fork_remove(f);
 	rig_irq_fini(f);
 	if (!rig_gone_is(&f->gone))
 		(void)rig_pci_bus_master(f, false);

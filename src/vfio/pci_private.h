@@ -51,6 +51,8 @@ struct rig_irq_set {
 };
 
 struct rig_pci {
+	struct rig_pci *next; /* fork.c's list */
+	bool orphan;          /* this process is a child of the one that took it */
 	const struct rig_vfio_ops *ops;
 	void *transport;
 	struct rig_vfio_sink sink;

@@ -96,6 +96,10 @@ struct rig_vfio_ops {
 	/* Ends it, whatever state it is in, and frees it: no sink call happens after. Never fails. */
 	void (*close)(void *transport);
 
+	/* In a child of fork: closes the transport's descriptors and does nothing else, no lock, no message. Nothing is
+	 * called after it. */
+	void (*forked)(void *transport);
+
 	/* Facts; asked once, while the function is opened. *out is zeroed before. */
 	int (*device)(void *transport, struct rig_vfio_device *out);
 	int (*region)(void *transport, unsigned index, struct rig_vfio_region *out);

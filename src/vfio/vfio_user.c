@@ -66,6 +66,18 @@ static void close_transport(void *transport)
 	free(u);
 }
 
+/* Closed and not shut down: the connection is the parent's. */
+static void forked(void *transport)
+{
+	struct rig_vuser *u = transport;
+
+	close(u->fd);
+	for (unsigned i = 0; i < RIG_VFIO_REGIONS; i++) {
+		if (u->region_fd[i] >= 0)
+			close(u->region_fd[i]);
+	}
+}
+
 /* One command whose failure is worded here. */
 static int call(struct rig_vuser *u, struct rig_vuser_call *c)
 {
@@ -468,6 +480,7 @@ const struct rig_vfio_ops rig_vuser_ops = {
         .name = "vfio-user",
         .attach = attach,
         .close = close_transport,
+        .forked = forked,
         .device = device,
         .region = region,
         .irqs = irqs,

@@ -22,7 +22,7 @@ static struct fake_function t;
 static int setup(void **state)
 {
 	struct rig_fake_options o = fake_function_options();
-	struct rig_pci_options po = {.arena_step = 16 * MIB};
+	struct rig_pci_options po = {.arena_step = 64 * MIB};
 
 	(void)state;
 	fake_function_open(&t, &o, &po);
@@ -126,10 +126,10 @@ static void arenas_grow_and_a_large_one_goes_back(void **state)
 	rig_pci_stats(t.pci, &before);
 	assert_int_equal(before.arena_bytes, MIB);
 	assert_int_equal(before.maps, 1);
-	large = alloc(40 * MIB, 4096);
+	large = alloc(65 * MIB, 4096);
 	rig_pci_stats(t.pci, &with);
 	assert_int_equal(with.maps, 2);
-	assert_true(with.arena_bytes >= 41 * MIB);
+	assert_true(with.arena_bytes >= 66 * MIB);
 	rig_dma_free(t.pci, &large);
 	rig_pci_stats(t.pci, &after);
 	assert_int_equal(after.arena_bytes, before.arena_bytes);
@@ -160,7 +160,7 @@ static void pieces_never_overlap(void **state)
 static void a_limit_on_arenas_is_named(void **state)
 {
 	struct rig_fake_options o = fake_function_options();
-	struct rig_pci_options po = {.arena_step = 16 * MIB, .arena_limit = 2 * MIB};
+	struct rig_pci_options po = {.arena_step = 64 * MIB, .arena_limit = 2 * MIB};
 	struct fake_function other;
 	struct rig_dma d, e;
 

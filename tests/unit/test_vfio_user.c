@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "counters.h"
@@ -310,6 +312,65 @@ static void an_error_reply_is_that_error_and_harms_nothing(void **state)
 	munmap(p, 4096);
 }
 
+static unsigned open_fds(void)
+{
+	unsigned n = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* What must hold in a child; its exit status says which did not. The peer's thread and descriptors are the test's. */
+static int in_child(struct rig_dma *d, unsigned fds_before)
+{
+	const char *why;
+	struct rig_dma e;
+	uint32_t v;
+
+	if (!rig_pci_gone(pci, &why) || !strstr(why, "forked"))
+		return 1;
+	/* Socket, eventfd of gone, two regions, one arena, one vector. */
+	if (open_fds() != fds_before - 6)
+		return 2;
+	if (rig_pci_config_read(pci, 0, 4, &v) != -ENODEV || rig_pci_reset(pci) != -ENODEV)
+		return 3;
+	if (rig_dma_alloc(pci, 64, 0, &e) != -ENODEV || rig_pci_irq_disable(pci, RIG_IRQ_MSIX) != 0)
+		return 4;
+	rig_dma_free(pci, d);
+	rig_pci_close(pci);
+	return open_fds() == fds_before - 6 ? 0 : 5;
+}
+
+static void a_child_of_fork_owns_nothing_and_the_parent_goes_on(void **state)
+{
+	int ev = eventfd(0, EFD_CLOEXEC), status;
+	struct rig_dma d;
+	unsigned fds;
+	uint64_t sent;
+	pid_t child;
+	uint32_t v;
+
+	(void)state;
+	assert_int_equal(rig_dma_alloc(pci, 64, 0, &d), 0);
+	assert_int_equal(rig_pci_irq_enable(pci, RIG_IRQ_MSIX, 0, 1, &ev), 0);
+	fds = open_fds();
+	sent = rig_pci_messages(pci);
+	child = fork();
+	if (child == 0)
+		_exit(in_child(&d, fds));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(open_fds(), fds);
+	assert_false(rig_pci_gone(pci, NULL));
+	assert_int_equal(rig_pci_messages(pci), sent);
+	assert_int_equal(rig_pci_config_read(pci, 0, 4, &v), 0);
+	assert_int_equal(v, 0x52581234);
+	rig_dma_free(pci, &d);
+	close(ev);
+}
+
 /* -- Variations of the handshake -- */
 
 static void a_peer_without_capabilities_gets_the_defaults(void **state)
@@ -401,6 +462,7 @@ int main(void)
 	        ON_PEER(vectors_go_over_in_messages_of_as_many_descriptors_as_fit),
 	        ON_PEER(a_reset_arms_interrupts_again),
 	        cmocka_unit_test(giving_back_leaves_no_mapping_and_no_bus_mastering),
+	        ON_PEER(a_child_of_fork_owns_nothing_and_the_parent_goes_on),
 	        ON_PEER(an_error_reply_is_that_error_and_harms_nothing),
 	        cmocka_unit_test(a_peer_without_capabilities_gets_the_defaults),
 	        cmocka_unit_test(a_granule_larger_than_a_page_is_kept),
