@@ -206,7 +206,7 @@ struct rig_board {
 	int (*image_find)(
 	        const void *binary, size_t bytes, const char *name, struct rig_board_function *function);
 
-	/* Stops everything that runs, as far as registers can; never waits for work. */
+	/* Stops everything that runs, as far as registers can; never waits for work. Also after a stage that failed. */
 	void (*halt)(struct rig_port *port);
 };
 

@@ -6,11 +6,14 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "allocs.h"
 #include "boards.h"
 #include "passive.h"
 #include "rvx1_firmware_manifest.h"
 
-#define DOORBELL_BYTES (RVX1_MAX_QUEUES * RVX1_DOORBELL_PITCH)
+#define CONFIG_BAR2       0x18u
+#define BAR_WIDE_PREFETCH 0x0Cu
+#define DOORBELL_BYTES    (RVX1_MAX_QUEUES * RVX1_DOORBELL_PITCH)
 
 static void put32(uint8_t *regs, uint64_t at, uint32_t value)
 {
@@ -75,6 +78,7 @@ static void make_fake(struct passive *p, const struct passive_options *options)
 	p->regs = rig_fake_memory(p->fake, RVX1_BAR_REGS);
 	p->memory = rig_fake_memory(p->fake, RVX1_BAR_MEMORY);
 	p->doorbells = rig_fake_memory(p->fake, RVX1_BAR_DOORBELL);
+	put32(rig_fake_memory(p->fake, RIG_VFIO_CONFIG), CONFIG_BAR2, BAR_WIDE_PREFETCH);
 	fill_registers(p, options);
 }
 
@@ -100,6 +104,7 @@ int passive_make(struct passive *p, const struct passive_options *options, uint6
 	p->word = rig_words() + 1;
 	__atomic_store_n((uint64_t *)p->word, options->start, __ATOMIC_RELEASE);
 	rig_fake_fail_at(p->fake, fail_at);
+	test_allocs_fail_at(options->fail_allocation);
 	taken.transport = p->fake;
 	err = rig_pci_open(&pci, &taken, p->why, sizeof(p->why));
 	if (!err)

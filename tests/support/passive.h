@@ -20,6 +20,7 @@ struct passive_options {
 	bool unmapped;     /* no BAR can be mapped */
 	uint64_t start;    /* what the word holds when the device is made */
 	const char *firmware_dir;
+	uint64_t fail_allocation; /* the k-th allocation of taking and making fails; 0: none */
 };
 
 struct passive {

@@ -314,6 +314,9 @@ int rvx1_enable(struct rig_port *port, uint32_t queue, uint64_t ring, uint64_t u
 
 void rvx1_halt(struct rig_port *port)
 {
-	/* Holds the processor in reset: nothing starts any more (section 5.1). */
-	rig_win_store32(&rvx1_of(port)->regs, RVX1_CP_CTRL, 0);
+	struct rvx1 *rvx1 = rvx1_of(port);
+
+	/* Holds the processor in reset: nothing starts any more (section 5.1). A boot that got no window started nothing. */
+	if (rig_win_bytes(&rvx1->regs))
+		rig_win_store32(&rvx1->regs, RVX1_CP_CTRL, 0);
 }
