@@ -117,13 +117,14 @@ static int try_size(struct rig_hugemem *m, uint64_t bytes, uint64_t page)
 	return 0;
 }
 
-/* The machine's huge page sizes that bytes fills, the largest first. */
+/* The machine's huge page sizes that bytes fills, the largest first; the ordinary huge page also for less. */
 static int sizes(uint64_t bytes, long *size)
 {
 	int n = gethugepagesizes(size, SIZES_MOST), kept = 0;
 
 	for (int i = 0; i < n; i++) {
-		if (size[i] > 0 && rig_is_pow2((uint64_t)size[i]) && (uint64_t)size[i] <= bytes)
+		if (size[i] > 0 && rig_is_pow2((uint64_t)size[i]) &&
+		        (uint64_t)size[i] <= rig_max_u64(bytes, RIG_HUGEMEM_ALIGN))
 			size[kept++] = size[i];
 	}
 	for (int i = 1; i < kept; i++) {

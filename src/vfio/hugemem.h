@@ -23,7 +23,7 @@ struct rig_hugemem {
 };
 
 /* At least bytes of zeroed memory, every page of it there, not inherited by children of fork. Tries hugetlbfs, then
- * memfd_create(MFD_HUGETLB), each with the largest page size that bytes fills, then ordinary pages. -ENOMEM, or what
+ * memfd_create(MFD_HUGETLB), each with the largest page size that bytes (or 2 MiB) fills, then ordinary pages. -ENOMEM, or what
  * memfd_create(2) said. */
 int rig_hugemem_open(struct rig_hugemem *m, uint64_t bytes);
 

@@ -124,7 +124,7 @@ static void arenas_grow_and_a_large_one_goes_back(void **state)
 
 	(void)state;
 	rig_pci_stats(t.pci, &before);
-	assert_int_equal(before.arena_bytes, MIB);
+	assert_true(before.arena_bytes >= MIB && before.arena_bytes <= 2 * MIB); /* 2: a huge page */
 	assert_int_equal(before.maps, 1);
 	large = alloc(65 * MIB, 4096);
 	rig_pci_stats(t.pci, &with);
