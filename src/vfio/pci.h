@@ -17,6 +17,9 @@
  * A transport whose message is not answered within its deadline, or whose peer dies or breaks the protocol,
  * makes the function gone: what the device did with the message cannot be known.
  *
+ * A child of fork owns nothing: there every function is gone, its descriptors are closed, BARs and DMA memory are not
+ * mapped, and rig_pci_close does nothing. The device is not told.
+ *
  * Who wants the text of a failure asks rig_pci_error: what was attempted, the errno, the evidence, a remedy.
  */
 
@@ -131,7 +134,8 @@ int rig_pci_reset(struct rig_pci *f);
 
 /* Whether the function has left: the device process died, a message went unanswered, the protocol was broken,
  * or its vendor id is no longer there. Sticky. *why (may be NULL) gets one line that lives as long as f, NULL
- * if not gone. Does not block; cheap enough for a loop. */
+ * if not gone. Does not block; cheap enough for a loop. The flag comes before the ones: a mapped window that reads ones because the
+ * function left finds it set, and may show the last values for a moment after it was set. */
 bool rig_pci_gone(const struct rig_pci *f, const char **why);
 
 /* Reads the vendor id and declares the function gone if it is not the one that was taken. 0: it is there. */
