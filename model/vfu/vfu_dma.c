@@ -372,7 +372,7 @@ static int by_message(struct vfu_device *dev, uint64_t iova, void *in, const voi
 		struct vfu_wire_header header = {.id = dev->conn.next_id++,
 		        .cmd = cmd,
 		        .size = (uint32_t)(sizeof(header) + sizeof(rw) + (in ? 0 : n))};
-		struct vfu_msg *msg;
+		struct vfu_msg *msg = NULL;
 		int rc;
 
 		if (dev->conn.waiting) /* in a callback that was served meanwhile */
@@ -464,7 +464,7 @@ static int transfer(struct vfu_device *dev, uint64_t iova, void *in, const void 
 			rc = by_message(dev, iova, in, out, n);
 		else if (in)
 			vfu_mem_load(in, map->host + (iova - map->iova), n);
-		else
+		else if (out)
 			vfu_mem_store(map->host + (iova - map->iova), out, n);
 		iova += n;
 		len -= n;

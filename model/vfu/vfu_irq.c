@@ -179,7 +179,7 @@ static bool msix_used(const struct vfu_device *dev)
 
 static bool msi_used(const struct vfu_device *dev)
 {
-	return dev->irqs.msi_on &&
+	return dev->config.msi_vectors && dev->irqs.msi_on &&
 	       (vfu_cfg_read(dev, dev->cap_msi + PCI_MSI_FLAGS, 2) & PCI_MSI_FLAGS_ENABLE);
 }
 
