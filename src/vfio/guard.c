@@ -37,17 +37,18 @@ static const struct range *find(uintptr_t address)
 	return NULL;
 }
 
-/* Only what a signal handler may do: mmap(2) is a system call, memset touches the new page. */
+/* Only what a signal handler may do: system calls, and a memset. The page is filled before it is put in place in one
+ * step, and the flag comes before it, so no thread sees anything but the device or ones, and ones only once gone. */
 static bool mend(uintptr_t address, const struct range *range)
 {
 	void *at = (void *)rig_align_down(address, page);
-	void *p = mmap(at, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	void *p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
 		return false;
 	memset(p, 0xff, page);
 	rig_gone_fault(range->gone);
-	return true;
+	return mremap(p, page, page, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED;
 }
 
 static void pass_on(int number, siginfo_t *info, void *context)

@@ -134,8 +134,8 @@ int rig_pci_reset(struct rig_pci *f);
 
 /* Whether the function has left: the device process died, a message went unanswered, the protocol was broken,
  * or its vendor id is no longer there. Sticky. *why (may be NULL) gets one line that lives as long as f, NULL
- * if not gone. Does not block; cheap enough for a loop. The flag comes before the ones: a mapped window that reads ones because the
- * function left finds it set, and may show the last values for a moment after it was set. */
+ * if not gone. Does not block; cheap enough for a loop. The flag comes before the ones: who reads ones from a
+ * mapped window because the function left finds it set; the last values may show for a moment after that. */
 bool rig_pci_gone(const struct rig_pci *f, const char **why);
 
 /* Reads the vendor id and declares the function gone if it is not the one that was taken. 0: it is there. */
