@@ -380,7 +380,7 @@ static int by_message(struct vfu_device *dev, uint64_t iova, void *in, const voi
 		dev->conn.waiting = true;
 		rc = exchange(dev, &header, &rw, out, in ? 0 : n, &msg);
 		dev->conn.waiting = false;
-		if (rc)
+		if (!msg)
 			return rc;
 		rc = take_data(dev, msg, &rw, in);
 		vfu_msg_free(msg);
