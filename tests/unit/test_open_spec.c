@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* Device strings: what each form and option means, and that a wrong one is refused with what it takes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "rig_edge.h"
+#include "spec.h"
+
+static struct rig_spec spec;
+
+static void sim_alone_has_the_defaults(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_spec_parse("sim", &spec), 0);
+	assert_int_equal(spec.kind, RIG_SPEC_SIM);
+	assert_int_equal(spec.memory, 0);
+	assert_int_equal(spec.aperture, 0);
+	assert_int_equal(spec.hang_ms, 0);
+	assert_false(spec.store);
+	assert_string_equal(spec.fault, "");
+}
+
+static void every_option_of_sim_is_understood(void **state)
+{
+	(void)state;
+	assert_int_equal(
+	        rig_spec_parse(
+	                "sim:mem=1G,aperture=16M,completion=store,hang=2s,fault=late=5+die=2,firmware=/tmp",
+	                &spec),
+	        0);
+	assert_int_equal(spec.memory, 1ull << 30);
+	assert_int_equal(spec.aperture, 16ull << 20);
+	assert_true(spec.store);
+	assert_int_equal(spec.hang_ms, 2000);
+	assert_string_equal(spec.fault, "late=5,die=2");
+	assert_string_equal(spec.firmware, "/tmp");
+}
+
+static void times_are_seconds_or_milliseconds(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_spec_parse("sim:hang=1ms", &spec), 0);
+	assert_int_equal(spec.hang_ms, 1);
+	assert_int_equal(rig_spec_parse("sim:hang=86400s", &spec), 0);
+	assert_int_equal(spec.hang_ms, 86400000);
+}
+
+static void a_socket_and_an_address_are_told_apart(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_spec_parse("vfio-user:/run/a:b,completion=store", &spec), 0);
+	assert_int_equal(spec.kind, RIG_SPEC_VFIO_USER);
+	assert_string_equal(spec.path, "/run/a:b");
+	assert_string_equal(spec.base, "vfio-user:/run/a:b");
+	assert_true(spec.store);
+	assert_int_equal(rig_spec_parse("0000:65:00.0", &spec), 0);
+	assert_int_equal(spec.kind, RIG_SPEC_PCI);
+	assert_string_equal(spec.path, "0000:65:00.0");
+}
+
+static void wrong_strings_are_refused_with_what_they_take(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} cases[] = {
+	        {"", "sim"},
+	        {"simulator", "vfio-user:PATH"},
+	        {"vfio-user:", "PCI address"},
+	        {"0000:65:00", "PCI address"},
+	        {"sim:", "NAME=VALUE"},
+	        {"sim:mem", "NAME=VALUE"},
+	        {"sim:mem=", "64M to 8G"},
+	        {"sim:mem=63M", "64M to 8G"},
+	        {"sim:mem=9G", "64M to 8G"},
+	        {"sim:mem=65M", "multiple of 2M"},
+	        {"sim:mem=-1", "64M to 8G"},
+	        {"sim:mem=99999999999G", "64M to 8G"},
+	        {"sim:mem=18446744073709551615G", "64M to 8G"},
+	        {"sim:aperture=15M", "power of two"},
+	        {"sim:aperture=48M", "power of two"},
+	        {"sim:aperture=512M", "larger than the memory"},
+	        {"sim:mem=64M,aperture=128M", "larger than the memory"},
+	        {"sim:completion=later", "poll or store"},
+	        {"sim:hang=0s", "1ms to 24h"},
+	        {"sim:hang=5", "1ms to 24h"},
+	        {"sim:hang=99999999999999999999s", "1ms to 24h"},
+	        {"sim:fault=", "characters"},
+	        {"sim:nonsense=1", "takes completion"},
+	        {"vfio-user:/x,mem=1G", "takes completion"},
+	        {"0000:65:00.0,fault=die", "takes completion"},
+	};
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(rig_spec_parse(cases[i].text, &spec), -EINVAL);
+		if (!strstr(rig_error(), cases[i].says))
+			fail_msg("%s: \"%s\" does not say \"%s\"", cases[i].text, rig_error(), cases[i].says);
+	}
+	assert_int_equal(rig_spec_parse(NULL, &spec), -EINVAL);
+}
+
+static void strings_longer_than_the_buffers_are_refused(void **state)
+{
+	char text[4 * RIG_SPEC_TEXT];
+
+	(void)state;
+	memset(text, 'a', sizeof(text) - 1);
+	text[sizeof(text) - 1] = 0;
+	assert_int_equal(rig_spec_parse(text, &spec), -EINVAL);
+	memcpy(text, "vfio-user:", 10);
+	assert_int_equal(rig_spec_parse(text, &spec), -EINVAL);
+	memcpy(text, "sim:fault=", 10);
+	assert_int_equal(rig_spec_parse(text, &spec), -EINVAL);
+	text[10 + RIG_SPEC_FAULT] = 0;
+	assert_int_equal(rig_spec_parse(text, &spec), -EINVAL);
+	text[10 + RIG_SPEC_FAULT - 1] = 0;
+	assert_int_equal(rig_spec_parse(text, &spec), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(sim_alone_has_the_defaults),
+	        cmocka_unit_test(every_option_of_sim_is_understood),
+	        cmocka_unit_test(times_are_seconds_or_milliseconds),
+	        cmocka_unit_test(a_socket_and_an_address_are_told_apart),
+	        cmocka_unit_test(wrong_strings_are_refused_with_what_they_take),
+	        cmocka_unit_test(strings_longer_than_the_buffers_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
