@@ -15,18 +15,22 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void place(const void *bytes, size_t count, uint64_t need)
+{
+	uint8_t *placed = calloc(1, need);
+
+	if (!placed || rvx1_image_place(bytes, count, BASE, placed))
+		abort();
+	free(placed);
+}
+
 static void load(const void *bytes, size_t count)
 {
 	struct rig_board_function function;
-	uint64_t need = 0;
-	uint8_t *placed;
+	uint64_t need = UINT64_MAX; /* find may take an image whose relocations load refuses */
 
-	if (!rvx1_image_bytes(bytes, count, &need) && need <= MAX_PLACED) {
-		placed = calloc(1, need);
-		if (!placed || rvx1_image_place(bytes, count, BASE, placed))
-			abort();
-		free(placed);
-	}
+	if (!rvx1_image_bytes(bytes, count, &need) && need <= MAX_PLACED)
+		place(bytes, count, need);
 	if (!rvx1_image_find(bytes, count, ELF_KERNEL, &function) && function.offset >= need)
 		abort();
 }
