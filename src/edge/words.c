@@ -75,7 +75,7 @@ static int map_words(void)
 		(void)close(fd);
 		return code;
 	}
-	words = at;
+	__atomic_store_n(&words, at, __ATOMIC_RELEASE);
 	words_fd = fd;
 	return 0;
 }
@@ -91,7 +91,7 @@ static int make_words(void)
 	if (code) {
 		(void)munmap((void *)words, WORD_BYTES);
 		(void)close(words_fd);
-		words = NULL;
+		__atomic_store_n(&words, NULL, __ATOMIC_RELAXED);
 		words_fd = -1;
 		return rig_error_set(code, "cannot register the fork handler of the word array");
 	}
@@ -100,8 +100,10 @@ static int make_words(void)
 
 rig_atomic_u64 *rig_words(void)
 {
-	rig_atomic_u64 *at;
+	rig_atomic_u64 *at = __atomic_load_n(&words, __ATOMIC_ACQUIRE);
 
+	if (at)
+		return at;
 	lock_making();
 	if (!words)
 		(void)make_words();

@@ -35,8 +35,8 @@ int rig_rt_copy_submit(struct rig_device *d, const struct rig_buffer *dst, uint6
 	part.u.copy.rows = 1;
 	if (!set_use(&uses[0], dst, true) || !set_use(&uses[1], src, false))
 		return rig_error_set(-ENOMEM, "no host memory for the stamps of a copy");
-	job.uses[0] = uses;
-	job.nuses[0] = 2;
+	job.uses = uses;
+	job.nuses = 2;
 	return rig_rt_submit(&job, NULL, 0, point);
 }
 

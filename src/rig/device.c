@@ -86,10 +86,7 @@ void rig_device_put(struct rig_device *device)
 	delist(device);
 	if (rig_rt_life_of(device) == RT_STOPPED && !rig_rt_forked())
 		device->module->release(device->handle);
-	(void)pthread_mutex_destroy(&device->lock);
-	(void)pthread_mutex_destroy(&device->memory);
 	(void)pthread_mutex_destroy(&device->staging_lock);
-	(void)pthread_cond_destroy(&device->changed);
 	if (!device->dead_published)
 		free(device->dead);
 	free(device);

@@ -3,7 +3,7 @@
 
 #include "rt.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct rig_rt_lock lock;
 static char first[RT_REASON_BYTES];
 static char given[RT_REASON_BYTES];
 static _Atomic bool failed;
@@ -23,7 +23,7 @@ void rig_rt_failure_note(const char *name, const char *reason)
 
 void rig_rt_failure_reborn(void)
 {
-	(void)pthread_mutex_init(&lock, NULL);
+	atomic_store(&lock.word, RT_FREE);
 }
 
 const char *rig_failure(void)

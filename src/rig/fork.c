@@ -15,18 +15,18 @@ static int answer;
 
 static void prepare(void)
 {
-	(void)pthread_mutex_lock(&rig_rt_registry);
+	rig_rt_lock_raw(&rig_rt_registry);
 }
 
 static void parent(void)
 {
-	(void)pthread_mutex_unlock(&rig_rt_registry);
+	rig_rt_unlock_raw(&rig_rt_registry);
 }
 
 /* Threads that held these locks do not exist here. */
-static void remake(pthread_mutex_t *lock)
+static void remake(struct rig_rt_lock *lock)
 {
-	(void)pthread_mutex_init(lock, NULL);
+	atomic_store(&lock->word, RT_FREE);
 }
 
 /* The device's values end where the child's copy of the word stands; its stop is the parent's. */
@@ -37,8 +37,8 @@ static void orphan(struct rig_device *d)
 
 	remake(&d->lock);
 	remake(&d->memory);
-	remake(&d->staging_lock);
-	(void)pthread_cond_init(&d->changed, NULL);
+	(void)pthread_mutex_init(&d->staging_lock, NULL);
+	d->changed.waiters = 0;
 	if (rig_rt_life_of(d) == RT_LIVE && slot->device == d) {
 		(void)strcpy(dead->reason, "inherited by a forked child");
 		dead->reached = rig_rt_word(d->slot);
@@ -59,7 +59,7 @@ static void child(void)
 	rig_rt_slots_reborn();
 	rig_rt_names_reborn();
 	rig_rt_failure_reborn();
-	(void)pthread_mutex_unlock(&rig_rt_registry);
+	rig_rt_unlock_raw(&rig_rt_registry);
 	/* New devices may be opened: every inherited one says by itself that it is lost. */
 	*alive = 1;
 }

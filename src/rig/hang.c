@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
-#include <time.h>
 
 #include "rt.h"
 
@@ -63,18 +62,9 @@ uint64_t rig_rt_hang_check(struct rig_device *d)
 /* Until the device is no longer live, at most `ms`. */
 static void nap(struct rig_device *d, uint64_t ms)
 {
-	struct timespec end;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += (time_t)(ms / 1000);
-	end.tv_nsec += (long)(ms % 1000) * (long)RT_NS_PER_MS;
-	if (end.tv_nsec >= 1000 * (long)RT_NS_PER_MS) {
-		end.tv_sec++;
-		end.tv_nsec -= 1000 * (long)RT_NS_PER_MS;
-	}
 	rig_rt_lock(&d->lock);
 	if (rig_rt_life_of(d) == RT_LIVE)
-		(void)pthread_cond_clockwait(&d->changed, &d->lock, CLOCK_MONOTONIC, &end);
+		rig_rt_await(&d->changed, &d->lock, ms);
 	rig_rt_unlock(&d->lock);
 }
 

@@ -6,7 +6,7 @@
 static void set_life(struct rig_device *d, enum rig_rt_life life)
 {
 	atomic_store_explicit(&d->life, life, memory_order_release);
-	(void)pthread_cond_broadcast(&d->changed);
+	rig_rt_notify(&d->changed);
 }
 
 int rig_rt_lost_error(struct rig_device *d)
@@ -251,6 +251,6 @@ void rig_rt_await_end(struct rig_device *d)
 
 	rig_rt_lock(&d->lock);
 	while ((life = rig_rt_life_of(d)) != RT_ENDED && life != RT_STOPPED && life != RT_ORPHANED)
-		(void)pthread_cond_wait(&d->changed, &d->lock);
+		rig_rt_await(&d->changed, &d->lock, 0);
 	rig_rt_unlock(&d->lock);
 }

@@ -33,7 +33,6 @@ struct rig_rt_mem *rig_rt_mem_make(struct rig_device *d)
 	if (!mem)
 		return NULL;
 	atomic_init(&mem->refs, 1);
-	(void)pthread_mutex_init(&mem->maps_lock, NULL);
 	mem->owner = rig_device_get(d);
 	return mem;
 }
@@ -43,7 +42,6 @@ static void unmake(struct rig_rt_mem *mem)
 	struct rig_device *owner = mem->owner;
 
 	rig_rt_uses_fini(mem);
-	(void)pthread_mutex_destroy(&mem->maps_lock);
 	free(mem);
 	rig_device_put(owner);
 }

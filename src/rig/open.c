@@ -107,10 +107,7 @@ static struct rig_device *make_device(const char *name)
 	}
 	(void)snprintf(d->name, sizeof(d->name), "%s", name);
 	(void)snprintf(d->dead->name, sizeof(d->dead->name), "%s", name);
-	(void)pthread_mutex_init(&d->lock, NULL);
-	(void)pthread_mutex_init(&d->memory, NULL);
 	(void)pthread_mutex_init(&d->staging_lock, NULL);
-	(void)pthread_cond_init(&d->changed, NULL);
 	/* One for the program, one for the device's life. */
 	atomic_init(&d->refs, 2);
 	return d;
@@ -118,10 +115,7 @@ static struct rig_device *make_device(const char *name)
 
 static void drop_device(struct rig_device *d)
 {
-	(void)pthread_mutex_destroy(&d->lock);
-	(void)pthread_mutex_destroy(&d->memory);
 	(void)pthread_mutex_destroy(&d->staging_lock);
-	(void)pthread_cond_destroy(&d->changed);
 	free(d->dead);
 	free(d);
 }

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "lock.h"
 #include "rig.h"
 
 #define RT_REASON_BYTES 512u
@@ -40,20 +41,6 @@ extern const uint32_t *rig_rt_alive;
 static inline bool rig_rt_forked(void)
 {
 	return __atomic_load_n(__atomic_load_n(&rig_rt_alive, __ATOMIC_RELAXED), __ATOMIC_RELAXED) == 0;
-}
-
-/* ---- Locks ---- */
-
-static inline void rig_rt_lock(pthread_mutex_t *lock)
-{
-	(void)pthread_mutex_lock(lock);
-	rig_locks_add(1);
-}
-
-static inline void rig_rt_unlock(pthread_mutex_t *lock)
-{
-	rig_locks_add(-1);
-	(void)pthread_mutex_unlock(lock);
 }
 
 /* ---- Slots and points (slot.c) ---- */
@@ -90,7 +77,7 @@ enum rig_rt_state {
 };
 
 extern struct rig_rt_slot rig_rt_slots[RIG_WORD_COUNT];
-extern pthread_mutex_t rig_rt_registry;
+extern struct rig_rt_lock rig_rt_registry;
 
 static inline uint64_t rig_rt_bits(uint32_t slot, uint64_t value)
 {
@@ -188,9 +175,9 @@ struct rig_device {
 	_Atomic uint32_t refs;
 	_Atomic uint32_t life; /* enum rig_rt_life; written under `lock` */
 
-	pthread_mutex_t lock;
-	pthread_cond_t changed; /* life, turn */
-	bool turn;              /* a hot call is in flight without the lock */
+	struct rig_rt_lock lock;
+	struct rig_rt_event changed; /* life, turn */
+	bool turn;                   /* a hot call is in flight without the lock */
 	bool reaping;
 	uint32_t inflight; /* counted calls */
 	uint64_t base;
@@ -203,7 +190,7 @@ struct rig_device {
 	uint32_t nproducers;
 	uint64_t producers[RT_WAITS];
 
-	pthread_mutex_t memory;
+	struct rig_rt_lock memory;
 	struct rig_rt_store store;
 
 	pthread_mutex_t staging_lock; /* one staged copy at a time: held while waiting, by copies alone */
@@ -296,12 +283,38 @@ uint64_t rig_rt_hang_check(struct rig_device *d);
 /* Starts the watchdog's thread: 0 or a negative errno. */
 int rig_rt_watchdog_start(struct rig_device *d);
 
-/* Takes and gives the turn of hot calls, with the lock held. False: the device is no longer live. */
-bool rig_rt_turn_take(struct rig_device *d);
-void rig_rt_turn_give(struct rig_device *d);
+bool rig_rt_turn_take_slow(struct rig_device *d);
+void rig_rt_turn_give_slow(struct rig_device *d);
+
+/* Takes the turn of hot calls, with the lock held. False: the device is no longer live. */
+static inline bool rig_rt_turn_take(struct rig_device *d)
+{
+	if (!d->facts.may_block && rig_rt_life_of(d) == RT_LIVE)
+		return true;
+	return rig_rt_turn_take_slow(d);
+}
+
+/* Gives the turn and the lock. */
+static inline void rig_rt_turn_give(struct rig_device *d)
+{
+	if (!d->facts.may_block)
+		rig_rt_unlock(&d->lock);
+	else
+		rig_rt_turn_give_slow(d);
+}
+
 /* Around a hot call, with the lock and the turn held: drops the lock where the driver may block. */
-void rig_rt_hot_begin(struct rig_device *d);
-void rig_rt_hot_end(struct rig_device *d);
+static inline void rig_rt_hot_begin(struct rig_device *d)
+{
+	if (d->facts.may_block)
+		rig_rt_unlock(&d->lock);
+}
+
+static inline void rig_rt_hot_end(struct rig_device *d)
+{
+	if (d->facts.may_block)
+		rig_rt_lock(&d->lock);
+}
 
 /* ---- Memory (stamp.c, memory.c, mapping.c, reclaim.c) ---- */
 
@@ -333,7 +346,7 @@ struct rig_rt_mem {
 	struct rig_location at;
 	uint64_t bytes;
 	struct rig_rt_mem *next; /* in a cache or waiting list */
-	pthread_mutex_t maps_lock;
+	struct rig_rt_lock maps_lock;
 	struct rig_rt_map *maps;
 	rig_rt_stamp write;
 	struct rig_rt_uses uses;
@@ -406,8 +419,8 @@ struct rig_rt_job {
 	uint32_t nparts;
 	void *scratch;
 	const struct rig_run *run;
-	const struct rig_rt_use *uses[2];
-	uint32_t nuses[2];
+	const struct rig_rt_use *fixed, *uses; /* the submission's memory and the run's */
+	uint32_t nfixed, nuses;
 	_Atomic uint64_t *last; /* raised to the value; or NULL */
 };
 
@@ -465,12 +478,15 @@ struct rig_submission {
 	struct rig_rt_use *fixed_uses;
 	struct rig_image **images;
 	uint64_t args_bytes;
-	pthread_mutex_t keep_lock;
+	struct rig_rt_lock keep_lock;
 	struct rig_rt_kept *kept;
 	_Atomic uint64_t last;
+	struct rig_rt_job job; /* without a run */
 	struct rig_rt_deferred deferred;
 };
 
+/* What every submit of it says, but for the run (run.c). */
+void rig_rt_job_init(struct rig_rt_job *job, struct rig_submission *s);
 /* Builds the parts (describe.c): 0 or a negative errno; the caller frees what was made. */
 int rig_rt_describe(struct rig_submission *s, const struct rig_description *description);
 
@@ -478,6 +494,7 @@ struct rig_run_args {
 	struct rig_submission *submission; /* a reference */
 	_Atomic bool busy;
 	uint32_t unset;
+	struct rig_rt_job job;
 	void *args;
 	struct rig_run run;
 	struct rig_slot *slots;

@@ -64,6 +64,10 @@ int rig_run_make(struct rig_submission *submission, struct rig_run_args **run)
 	made->run.args_bytes = submission->args_bytes;
 	made->run.slots = made->slots;
 	made->run.nslots = submission->nslots;
+	rig_rt_job_init(&made->job, submission);
+	made->job.run = &made->run;
+	made->job.uses = made->uses;
+	made->job.nuses = submission->nslots;
 	*run = made;
 	return 0;
 }
@@ -229,13 +233,30 @@ int rig_run_buffer(struct rig_run_args *run, uint32_t slot, struct rig_buffer *b
 	return 0;
 }
 
-static int check_run(const struct rig_submission *s, struct rig_run_args *run)
+void rig_rt_job_init(struct rig_rt_job *job, struct rig_submission *s)
 {
-	if (!run)
-		return s->nslots || s->args_bytes
-		               ? rig_error_set(
-		                         -EINVAL, "the submission has slots or launches and needs a run")
-		               : 0;
+	static const struct rig_run no_run;
+
+	job->device = s->device;
+	job->parts = s->parts;
+	job->nparts = s->nparts;
+	job->scratch = s->scratch;
+	job->run = &no_run;
+	job->fixed = s->fixed_uses;
+	job->nfixed = s->nfixed;
+	job->last = &s->last;
+}
+
+static int submit_without_run(
+        struct rig_submission *s, const struct rig_point *waits, uint32_t nwaits, struct rig_point *point)
+{
+	if (s->nslots || s->args_bytes)
+		return rig_error_set(-EINVAL, "the submission has slots or launches and needs a run");
+	return rig_rt_submit(&s->job, waits, nwaits, point);
+}
+
+static int refuse_run(const struct rig_submission *s, struct rig_run_args *run)
+{
 	if (run->submission != s)
 		return rig_error_set(-EINVAL, "the run is another submission's");
 	if (run->unset)
@@ -247,25 +268,16 @@ static int check_run(const struct rig_submission *s, struct rig_run_args *run)
 int rig_submit(struct rig_submission *submission, struct rig_run_args *run, const struct rig_point *waits,
         uint32_t nwaits, struct rig_point *point)
 {
-	static const struct rig_run no_run;
-	struct rig_submission *s = submission;
-	struct rig_rt_job job = {.device = s->device,
-	        .parts = s->parts,
-	        .nparts = s->nparts,
-	        .scratch = s->scratch,
-	        .run = run ? &run->run : &no_run,
-	        .uses = {s->fixed_uses, run ? run->uses : NULL},
-	        .nuses = {s->nfixed, run ? s->nslots : 0},
-	        .last = &s->last};
-	int code = check_run(s, run);
+	int code;
 
-	if (code)
-		return code;
+	if (!run)
+		return submit_without_run(submission, waits, nwaits, point);
+	if (run->submission != submission || run->unset ||
+	        atomic_load_explicit(&run->busy, memory_order_acquire))
+		return refuse_run(submission, run);
 	/* Not a lock: it tells misuse, and one submit at a time is the caller's part. */
-	if (run)
-		atomic_store_explicit(&run->busy, true, memory_order_relaxed);
-	code = rig_rt_submit(&job, waits, nwaits, point);
-	if (run)
-		atomic_store_explicit(&run->busy, false, memory_order_release);
+	atomic_store_explicit(&run->busy, true, memory_order_relaxed);
+	code = rig_rt_submit(&run->job, waits, nwaits, point);
+	atomic_store_explicit(&run->busy, false, memory_order_release);
 	return code;
 }

@@ -7,7 +7,7 @@
 #define POINT_BITS 63u
 
 struct rig_rt_slot rig_rt_slots[RIG_WORD_COUNT];
-pthread_mutex_t rig_rt_registry = PTHREAD_MUTEX_INITIALIZER;
+struct rig_rt_lock rig_rt_registry;
 rig_atomic_u64 *rig_rt_words;
 
 /* Slot 0 is the host's. Under the registry's lock. */

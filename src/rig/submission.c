@@ -22,7 +22,6 @@ static void destroy(struct rig_submission *s)
 	free(s->fixed_uses);
 	free(s->block);
 	free(s->scratch);
-	(void)pthread_mutex_destroy(&s->keep_lock);
 	free(s);
 	rig_device_put(d);
 }
@@ -63,12 +62,12 @@ int rig_submission_make(struct rig_device *device, const struct rig_description 
 	rig_rt_drain(device);
 	atomic_init(&s->refs, 1);
 	s->device = rig_device_get(device);
-	(void)pthread_mutex_init(&s->keep_lock, NULL);
 	code = rig_rt_describe(s, description);
 	if (code) {
 		destroy(s);
 		return code;
 	}
+	rig_rt_job_init(&s->job, s);
 	*submission = s;
 	return 0;
 }

@@ -87,6 +87,12 @@ static int follow_point(struct follow *f, const struct rig_device *d, uint64_t b
 	        (unsigned long long)rig_rt_value_of(bits));
 }
 
+/* No point, or earlier work of the device itself, which its own order covers. */
+static inline bool is_own(const struct rig_device *d, uint64_t bits)
+{
+	return !bits || (rig_rt_slot_of(bits) == d->slot && rig_rt_value_of(bits) > d->base);
+}
+
 static int follow_uses(struct follow *f, const struct rig_device *d, const struct rig_rt_mem *mem)
 {
 	const struct rig_rt_uses *uses = &mem->uses;
@@ -99,7 +105,7 @@ static int follow_uses(struct follow *f, const struct rig_device *d, const struc
 
 			if (!bits)
 				return 0;
-			code = follow_point(f, d, bits);
+			code = is_own(d, bits) ? 0 : follow_point(f, d, bits);
 			if (code)
 				return code;
 		}
@@ -115,12 +121,15 @@ static int follow_memory(
 
 	for (i = 0; i < n && !code; i++) {
 		const struct rig_rt_mem *mem = uses[i].mem;
+		uint64_t write;
 
 		if (!mem)
 			continue;
 		if (mem->owner != d && !rig_rt_is_live(mem->owner))
 			return rig_rt_lost_error(mem->owner);
-		code = follow_point(f, d, atomic_load_explicit(&mem->write, memory_order_acquire));
+		write = atomic_load_explicit(&mem->write, memory_order_acquire);
+		if (!is_own(d, write))
+			code = follow_point(f, d, write);
 		if (!code && uses[i].write)
 			code = follow_uses(f, d, mem);
 	}
@@ -136,9 +145,9 @@ static int collect(
 	f->n = 0;
 	for (i = 0; i < nwaits && !code; i++)
 		code = follow_point(f, job->device, waits[i].bits);
-	for (i = 0; i < 2 && !code; i++)
-		code = follow_memory(f, job->device, job->uses[i], job->nuses[i]);
-	return code;
+	if (!code)
+		code = follow_memory(f, job->device, job->fixed, job->nfixed);
+	return code ? code : follow_memory(f, job->device, job->uses, job->nuses);
 }
 
 /* Drops producers that are past the value the queues wait for. */
@@ -197,21 +206,24 @@ static int ask_room(struct rig_device *d, const struct rig_rt_job *job, uint32_t
 	return answer;
 }
 
-/* What a value leaves behind, whatever submit answered: it was handed over, or the device is lost. */
-static void stamp(const struct rig_rt_job *job, uint64_t bits)
+static inline void stamp_uses(const struct rig_rt_use *uses, uint32_t n, uint64_t bits)
 {
-	uint32_t i, k;
+	uint32_t i;
 
-	for (i = 0; i < 2; i++)
-		for (k = 0; k < job->nuses[i]; k++) {
-			const struct rig_rt_use *use = &job->uses[i][k];
+	for (i = 0; i < n; i++) {
+		if (!uses[i].mem)
+			continue;
+		atomic_store_explicit(uses[i].stamp, bits, memory_order_release);
+		if (uses[i].write)
+			atomic_store_explicit(&uses[i].mem->write, bits, memory_order_release);
+	}
+}
 
-			if (!use->mem)
-				continue;
-			atomic_store_explicit(use->stamp, bits, memory_order_release);
-			if (use->write)
-				atomic_store_explicit(&use->mem->write, bits, memory_order_release);
-		}
+/* What a value leaves behind, whatever submit answered: it was handed over, or the device is lost. */
+static inline void stamp(const struct rig_rt_job *job, uint64_t bits)
+{
+	stamp_uses(job->fixed, job->nfixed, bits);
+	stamp_uses(job->uses, job->nuses, bits);
 	if (job->last)
 		atomic_store_explicit(job->last, rig_rt_value_of(bits), memory_order_release);
 }
@@ -256,7 +268,8 @@ static int grow(struct rig_device *d, const struct rig_rt_job *job, uint32_t nwa
 		if (code)
 			return code;
 		code = rig_rt_leave_with(d,
-		        d->module->grow(d->handle, job->parts, job->nparts, nwaits, &missing, &fault), &fault);
+		        d->module->grow(d->handle, job->parts, job->nparts, nwaits, &missing, &fault),
+		        &fault);
 		if (code == RIG_GROWN || code < 0)
 			return code;
 		code = round + 1 < RT_ROUNDS ? rig_rt_reclaim(d, round) : 0;
@@ -336,6 +349,8 @@ static enum step take_turn(
 		*code = RIG_LOST;
 	}
 	rig_rt_turn_give(d);
+	if (step == STEP_DONE)
+		return step;
 	if (lost) {
 		rig_rt_failure_note(d->name, d->dead->reason);
 		rig_rt_lose_finish(d);

@@ -6,10 +6,10 @@
 /* Reads of the word between two looks at the clock. */
 #define SPIN_READS 32u
 
-bool rig_rt_turn_take(struct rig_device *d)
+bool rig_rt_turn_take_slow(struct rig_device *d)
 {
 	while (d->turn && rig_rt_life_of(d) == RT_LIVE)
-		(void)pthread_cond_wait(&d->changed, &d->lock);
+		rig_rt_await(&d->changed, &d->lock, 0);
 	if (rig_rt_life_of(d) != RT_LIVE)
 		return false;
 	if (d->facts.may_block) {
@@ -20,27 +20,11 @@ bool rig_rt_turn_take(struct rig_device *d)
 }
 
 /* Also after a loss meanwhile: the counted call ends, so a stop that is owed runs at the caller's leave. */
-void rig_rt_turn_give(struct rig_device *d)
+void rig_rt_turn_give_slow(struct rig_device *d)
 {
-	if (!d->facts.may_block) {
-		rig_rt_unlock(&d->lock);
-		return;
-	}
 	d->turn = false;
-	(void)pthread_cond_broadcast(&d->changed);
+	rig_rt_notify(&d->changed);
 	rig_rt_leave_locked(d);
-}
-
-void rig_rt_hot_begin(struct rig_device *d)
-{
-	if (d->facts.may_block)
-		rig_rt_unlock(&d->lock);
-}
-
-void rig_rt_hot_end(struct rig_device *d)
-{
-	if (d->facts.may_block)
-		rig_rt_lock(&d->lock);
 }
 
 static uint64_t committed_of(const struct rig_device *d)

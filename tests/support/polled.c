@@ -73,6 +73,7 @@ struct image {
 
 struct value {
 	uint32_t nparts, nwaits, nslots;
+	uint64_t args_bytes;
 	struct rig_part parts[MOST_PARTS];
 	struct rig_slot slots[MOST_SLOTS];
 	struct rig_wait waits[MOST_WAITS];
@@ -120,6 +121,7 @@ struct polled {
 	void *hook_arg;
 	char stop_reason[TEXT_BYTES];
 	bool has_stop_reason;
+	struct value *kept;
 	uint32_t last_nwaits, last_nparts;
 	struct rig_part last_parts[MOST_PARTS];
 	uint32_t words[WORDS_KEPT], nwords;
@@ -737,6 +739,7 @@ static void keep(struct device *d, uint64_t value, const struct rig_part *parts,
 	v->nparts = nparts;
 	v->nwaits = nwaits;
 	v->nslots = run->nslots;
+	v->args_bytes = run->args_bytes;
 	if (nparts)
 		memcpy(v->parts, parts, nparts * sizeof(*parts));
 	if (nwaits)
@@ -1068,6 +1071,7 @@ void polled_free(struct polled *p)
 		return;
 	(void)pthread_mutex_destroy(&p->lock);
 	(void)pthread_cond_destroy(&p->moved);
+	free(p->kept);
 	free(p);
 }
 
@@ -1165,6 +1169,23 @@ const struct rig_part *polled_parts(struct polled *p, uint32_t *n)
 {
 	*n = p->last_nparts;
 	return p->last_parts;
+}
+
+void polled_last_run(struct polled *p, struct rig_run *run)
+{
+	const struct value *v = &p->device->ring[p->device->last % p->o.capacity];
+
+	/* Kept for the test's life: the ring goes with the device. */
+	if (!p->kept)
+		p->kept = calloc(1, sizeof(*p->kept));
+	memset(run, 0, sizeof(*run));
+	if (!p->kept)
+		return;
+	*p->kept = *v;
+	run->args = p->kept->args;
+	run->args_bytes = p->kept->args_bytes;
+	run->slots = p->kept->slots;
+	run->nslots = p->kept->nslots;
 }
 
 uint32_t polled_words(struct polled *p, uint32_t *words, uint32_t n)

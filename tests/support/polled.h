@@ -107,6 +107,8 @@ const char *polled_stop_reason(struct polled *p); /* of the last stop; NULL: non
 /* Of the last submit. */
 uint32_t polled_nwaits(struct polled *p);
 const struct rig_part *polled_parts(struct polled *p, uint32_t *n);
+/* The arguments and slots of the last submit, as the driver kept them. */
+void polled_last_run(struct polled *p, struct rig_run *run);
 /* Words run so far, the last 256. */
 uint32_t polled_words(struct polled *p, uint32_t *words, uint32_t n);
 /* How many regions start with what place filled in. */

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Submissions: placement, order, room, and what a submit may not do. */
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "allocs.h"
 #include "rig_help.h"
 
@@ -453,6 +460,74 @@ static void submit_wait_and_reached_allocate_nothing(void **state)
 	help_close(&b);
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED true
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED false
+#endif
+
+struct confined {
+	struct bench *b;
+	struct rig_submission *s;
+	struct rig_run_args *run;
+	_Atomic int done, failures;
+};
+
+/* The system kills the thread at its first call but read, write and exit. */
+static void *submit_confined(void *arg)
+{
+	struct confined *c = arg;
+	struct rig_point point = {0};
+	int i;
+
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT)) {
+		c->done = -1;
+		return NULL;
+	}
+	for (i = 0; i < 50; i++)
+		c->failures += rig_submit(c->s, c->run, &point, i > 0, &point) != 0;
+	(void)polled_run(c->b->p, 50);
+	c->failures += rig_wait(point) != 0;
+	c->failures += rig_reached(point) != 1;
+	c->done = 1;
+	(void)syscall(SYS_exit, 0);
+	return NULL;
+}
+
+static void submit_wait_and_reached_make_no_system_call(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b = help_open(&o);
+	struct rig_buffer *src = help_buffer(b.d, BYTES), *dst = help_buffer(b.d, BYTES);
+	struct rig_submission *s = help_copy(b.d, BYTES);
+	struct confined c = {.b = &b, .s = s, .run = help_copy_run(s, src, dst)};
+	pthread_t thread;
+
+	(void)state;
+	if (!SANITIZED) {
+		/* Once before, so that the linker has resolved what is called. */
+		assert_ok(rig_wait(help_submit(s, c.run)));
+		assert_int_equal(pthread_create(&thread, NULL, submit_confined, &c), 0);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+	}
+	rig_run_put(c.run);
+	rig_submission_put(s);
+	rig_buffer_put(src);
+	rig_buffer_put(dst);
+	help_close(&b);
+	if (SANITIZED || c.done < 0) {
+		print_message("sanitizers make system calls, or the system has no seccomp\n");
+		skip();
+	}
+	assert_int_equal(c.done, 1);
+	assert_int_equal(c.failures, 0);
+}
+
 /* LATER: the submit waits for one value more, without losing anything. */
 static void a_full_queue_makes_a_submit_wait(void **state)
 {
@@ -668,6 +743,7 @@ int main(void)
 	        cmocka_unit_test(a_runs_buffer_must_hold_what_the_copies_reach),
 	        cmocka_unit_test(rows_are_copied_and_filled_as_described),
 	        cmocka_unit_test(submit_wait_and_reached_allocate_nothing),
+	        cmocka_unit_test(submit_wait_and_reached_make_no_system_call),
 	        cmocka_unit_test(a_full_queue_makes_a_submit_wait),
 	        cmocka_unit_test(a_driver_that_says_later_while_idle_is_lost),
 	        cmocka_unit_test(queues_grow_and_a_short_growth_is_asked_again),
