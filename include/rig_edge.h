@@ -31,7 +31,7 @@
  * `release` are not counted: they neither block nor fault. Everything else is counted while the device is
  * live.
  *
- * Source: the rig driver contract (Rig_edge), as spelt for C in docs/contract.md.
+ * Source: the driver contract of rig (its module Rig_edge); docs/contract.md says what was decided for C.
  */
 #ifndef RIG_EDGE_H
 #define RIG_EDGE_H
