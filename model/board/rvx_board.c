@@ -32,10 +32,11 @@ void rvx_log(const struct rvx_board *board, enum rvx_log_level level, const char
 /* Section 2: what is off reads all ones and drops writes. */
 static bool answers(const struct rvx_board *board)
 {
-	uint32_t pm = vfu_cfg_cap(board->vfu, PCI_CAP_ID_PM);
+	uint32_t pm;
 
 	if (board->gone || !(vfu_cfg_read(board->vfu, PCI_COMMAND, 2) & PCI_COMMAND_MEMORY))
 		return false;
+	pm = vfu_cfg_cap(board->vfu, PCI_CAP_ID_PM);
 	return !pm || !(vfu_cfg_read(board->vfu, pm + PCI_PM_CTRL, 2) & PCI_PM_CTRL_STATE_MASK);
 }
 
@@ -175,6 +176,12 @@ static void mapped(void *ctx, uint64_t iova, uint64_t len, void *host, unsigned 
 	board->stirred = true;
 }
 
+static void fill_config(struct rvx_board *board)
+{
+	for (uint32_t off = 0; off < VFU_CONFIG_SIZE; off += sizeof(uint32_t))
+		vfu_cfg_set(board->vfu, off, sizeof(uint32_t), UINT32_MAX);
+}
+
 /* Bus mastering went off: addresses of system memory may not be used any more. */
 static void configured(void *ctx, uint32_t off, uint32_t len)
 {
@@ -183,6 +190,8 @@ static void configured(void *ctx, uint32_t off, uint32_t len)
 
 	(void)off;
 	(void)len;
+	if (board->gone)
+		fill_config(board);
 	if ((command ^ board->command) & PCI_COMMAND_MASTER)
 		rvx_board_forget_system(board);
 	board->command = command;
@@ -228,8 +237,7 @@ void rvx_board_leave(struct rvx_board *board)
 	board->gone = true;
 	memset(rvx_status(board), 0xFF, RVX1_STATUS_BYTES);
 	memset(board->doorbells.host, 0xFF, board->doorbells.bytes);
-	for (uint32_t off = 0; off < VFU_CONFIG_SIZE; off += sizeof(uint32_t))
-		vfu_cfg_set(board->vfu, off, sizeof(uint32_t), UINT32_MAX);
+	fill_config(board);
 }
 
 static void log_vfu(void *ctx, enum vfu_log_level level, const char *text)

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #define TURN_INSTRUCTIONS 4096u /* longer than any sensible lr/sc loop, and short beside a group's life */
+#define SLOW_INSTRUCTIONS 256u  /* a turn of a job whose accesses are transfers */
+#define TRANSFER_COST     1000u /* of one that may be an exchange of messages, in instructions */
 #define START_COST        32u   /* of a thread, in instructions */
 #define REG_RA            1u
 #define REG_SP            2u
@@ -323,8 +325,11 @@ void rvx_compute_step(struct rvx_compute *compute, uint64_t budget)
 	        rvx_engine_state(&compute->engine) == RVX1_ENGINE_RUNNING) {
 		struct rvx_thread *thread = pick(compute);
 		uint64_t before = thread->hart.count.instructions;
-		enum rv_stop stop = rv_run(compute->bus, &thread->hart, TURN_INSTRUCTIONS);
-		spent += thread->hart.count.instructions - before + START_COST;
+		unsigned turn = compute->transfers ? SLOW_INSTRUCTIONS : TURN_INSTRUCTIONS;
+		compute->transfers = 0;
+		enum rv_stop stop = rv_run(compute->bus, &thread->hart, turn);
+		spent += thread->hart.count.instructions - before + START_COST +
+		         (uint64_t)compute->transfers * TRANSFER_COST;
 		settle(compute, thread, stop);
 	}
 }

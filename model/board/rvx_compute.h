@@ -52,7 +52,8 @@ struct rvx_compute {
 	/* The job so far, of threads that ended. */
 	uint64_t counter[RVX1_COUNTERS];
 
-	uint32_t denied; /* why the last translation or transfer was refused: RVX1_FAULT_PAGE or _BUS */
+	unsigned transfers; /* to memory without an address here, in this turn */
+	uint32_t denied;    /* why the last translation or transfer was refused: RVX1_FAULT_PAGE or _BUS */
 	struct rvx_code code;
 };
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #define SLICE_INSTRUCTIONS 8192u
+#define SLOW_INSTRUCTIONS  256u /* where each access may be an exchange of messages */
 #define NS_PER_MS          1000000ull
 #define DIED               1
 
@@ -97,12 +98,34 @@ void rvx_cp_hold(struct rvx_board *board)
 		board->control[(RVX1_QUEUE_BASE + q * RVX1_QUEUE_PITCH + RVX1_QUEUE_CTRL) / 4] = 0;
 }
 
+/*
+ * A client's register accesses are served while a transfer waits for its answer, in the middle of a slice, where neither the
+ * processor nor an engine can be stopped.
+ */
 void rvx_cp_control(struct rvx_board *board, uint32_t value)
 {
+	if (board->cp.in_slice) {
+		board->cp.control_due = true;
+		board->cp.hold_due |= !(value & RVX1_CP_CTRL_RUN);
+		return;
+	}
 	if (!(value & RVX1_CP_CTRL_RUN))
 		rvx_cp_hold(board);
 	else if (state_of(board) == RVX1_CP_RESET)
 		start(board);
+}
+
+void rvx_cp_slice_over(struct rvx_board *board)
+{
+	bool hold = board->cp.hold_due, control = board->cp.control_due;
+
+	board->cp.in_slice = false;
+	board->cp.hold_due = false;
+	board->cp.control_due = false;
+	if (hold)
+		rvx_cp_hold(board);
+	if (control)
+		rvx_cp_control(board, board->control[RVX1_CP_CTRL / 4]);
 }
 
 /* Section 5.5: why the processor can not go on. */
@@ -142,7 +165,9 @@ void rvx_cp_step(struct rvx_board *board, uint64_t now_ns)
 		board->cp.asleep = true;
 		return;
 	}
-	enum rv_stop why = rv_run(board->cp.bus, &board->cp.hart, SLICE_INSTRUCTIONS);
+	unsigned budget = board->cp.transfers ? SLOW_INSTRUCTIONS : SLICE_INSTRUCTIONS;
+	board->cp.transfers = 0;
+	enum rv_stop why = rv_run(board->cp.bus, &board->cp.hart, budget);
 	if (why == RV_WFI)
 		board->cp.asleep = true;
 	else if (why != RV_BUDGET)

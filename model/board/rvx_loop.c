@@ -79,8 +79,10 @@ static void step(struct rvx_board *board, uint64_t now_ns)
 		board->gone_ns = 0;
 		rvx_board_leave(board);
 	}
+	board->cp.in_slice = true;
 	rvx_cp_step(board, now_ns);
 	run_engines(board);
+	rvx_cp_slice_over(board);
 	rvx_value_tick(board, now_ns);
 	if (!board->gone)
 		rvx_irq_check(board);

@@ -61,6 +61,7 @@ static uint64_t load_system(struct rvx_board *board, uint64_t va, unsigned width
 	const struct rvx_dma *dma = &board->dma;
 	uint64_t value = 0;
 
+	board->cp.transfers++;
 	if (dma->read(dma->ctx, va & RVX1_BUS_MASK, &value, width) == 0)
 		return value;
 	keep_error(board, va, RVX1_ACCESS_READ);
@@ -71,6 +72,7 @@ static void store_system(struct rvx_board *board, uint64_t va, unsigned width, u
 {
 	const struct rvx_dma *dma = &board->dma;
 
+	board->cp.transfers++;
 	if (dma->write(dma->ctx, va & RVX1_BUS_MASK, &value, width) < 0)
 		keep_error(board, va, RVX1_ACCESS_WRITE);
 }

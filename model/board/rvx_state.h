@@ -26,8 +26,12 @@
 struct rvx_cp {
 	struct rv_bus *bus;
 	struct rv_hart hart;
-	uint64_t start_ns;          /* no instruction before that host time */
-	bool asleep;                /* in wfi */
+	uint64_t start_ns; /* no instruction before that host time */
+	bool asleep;       /* in wfi */
+	bool in_slice;     /* rv_run() is on the stack, of the processor or of an engine */
+	bool hold_due;     /* CP_CTRL was written meanwhile, also without RUN: act when the slice is over */
+	bool control_due;
+	unsigned transfers;         /* to system memory without an address here, in this slice */
 	bool halting;               /* --fault halt: this store does not return */
 	enum rvx1_access bus_error; /* section 5.4 */
 	uint64_t bus_address;
@@ -106,10 +110,12 @@ void rvx_value_tick(struct rvx_board *board, uint64_t now_ns); /* shows what is 
 /* rvx_cp.c: the command processor. */
 int rvx_cp_open(struct rvx_board *board);
 void rvx_cp_close(struct rvx_board *board);
-void rvx_cp_control(struct rvx_board *board, uint32_t value); /* a write of CP_CTRL */
-void rvx_cp_hold(struct rvx_board *board);                    /* into reset */
-void rvx_cp_forget(struct rvx_board *board);                  /* translations of system memory */
-void rvx_cp_step(struct rvx_board *board, uint64_t now_ns);   /* until wfi, or some thousand instructions */
+void rvx_cp_control(
+        struct rvx_board *board, uint32_t value); /* a write of CP_CTRL; in a slice it waits for the end */
+void rvx_cp_slice_over(struct rvx_board *board);  /* does what waited */
+void rvx_cp_hold(struct rvx_board *board);        /* into reset */
+void rvx_cp_forget(struct rvx_board *board);      /* translations of system memory */
+void rvx_cp_step(struct rvx_board *board, uint64_t now_ns); /* until wfi, or some thousand instructions */
 bool rvx_cp_running(const struct rvx_board *board);
 
 /* rvx_map.c: the processor's address map (section 5.2), the callbacks of its bus. */

@@ -104,6 +104,7 @@ static bool load(void *ctx, uint64_t va, unsigned width, uint64_t *value)
 	uint64_t bus;
 
 	*value = 0;
+	compute->transfers++;
 	compute->denied = RVX1_FAULT_BUS;
 	return bus_of(compute, va, RVX1_ACCESS_READ, &bus) && dma->read(dma->ctx, bus, value, width) == 0;
 }
@@ -114,6 +115,7 @@ static bool store(void *ctx, uint64_t va, unsigned width, uint64_t value)
 	const struct rvx_dma *dma = compute->space->dma;
 	uint64_t bus;
 
+	compute->transfers++;
 	compute->denied = RVX1_FAULT_BUS;
 	return bus_of(compute, va, RVX1_ACCESS_WRITE, &bus) && dma->write(dma->ctx, bus, &value, width) == 0;
 }

@@ -1,4 +1,9 @@
 # SPDX-License-Identifier: MIT
 if(TARGET test_rvx_client)
-  rig_test(test_board_work SOURCES test_board_work.c LINKS test_rvx_client LABEL model DEPENDS firmware)
+  foreach(part IN ITEMS cp irq regs)
+    rig_test(test_board_${part} SOURCES test_board_${part}.c LINKS test_rvx_client LABEL model)
+  endforeach()
+  foreach(part IN ITEMS fault work)
+    rig_test(test_board_${part} SOURCES test_board_${part}.c LINKS test_rvx_client LABEL model DEPENDS firmware)
+  endforeach()
 endif()
