@@ -163,7 +163,8 @@ enum rig_access {
 
 /*
  * Makes a buffer of the device's memory of that kind, contents unspecified. On a device whose host addresses
- * all of its memory, RIG_PINNED and RIG_MAPPED are RIG_DEVICE. 0 bytes make a buffer without memory. Comes
+ * all of its memory, RIG_PINNED and RIG_MAPPED are RIG_DEVICE. Where there is no RIG_MAPPED memory, it is
+ * RIG_PINNED. 0 bytes make a buffer without memory. Comes
  * from the device's cache where it can; otherwise may block for work that holds memory back.
  * -ENOMEM: the device's or the budget's memory does not suffice.
  */

@@ -42,6 +42,9 @@ int rig_buffer_create(
 		return rig_error_set(-EINVAL, "kind %d is no kind of memory", (int)kind);
 	if (bytes) {
 		code = rig_rt_mem_alloc(device, kind, bytes, &mem);
+		/* A window may be smaller than the memory behind it. */
+		if (code == -ENOMEM && kind == RIG_MAPPED)
+			code = rig_rt_mem_alloc(device, RIG_PINNED, bytes, &mem);
 		if (code)
 			return code;
 	}

@@ -10,9 +10,6 @@ const uint32_t *rig_rt_alive = &always_alive;
 
 static uint32_t *alive; /* what rig_rt_alive points to from the first open on */
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int answer;
-
 static void prepare(void)
 {
 	rig_rt_lock_raw(&rig_rt_registry);
@@ -82,15 +79,33 @@ static int make_alive(void)
 	return 0;
 }
 
-static void init(void)
+static int init(void)
 {
-	answer = make_alive();
-	if (!answer)
-		answer = -pthread_atfork(prepare, parent, child);
+	rig_atomic_u64 *words = rig_words();
+	int code;
+
+	/* Before the handlers below, so that in a child the copy of the words is made first. */
+	if (!words)
+		return -ENOMEM;
+	code = alive ? 0 : make_alive();
+	if (!code)
+		code = -pthread_atfork(prepare, parent, child);
+	if (code)
+		return rig_error_set(code, "cannot register the fork handlers: %s", strerror(-code));
+	__atomic_store_n(&rig_rt_words, words, __ATOMIC_RELEASE);
+	return 0;
 }
 
-int rig_rt_fork_init(void)
+int rig_rt_init(void)
 {
-	(void)pthread_once(&once, init);
-	return answer;
+	static struct rig_rt_lock lock;
+	int code = 0;
+
+	if (__atomic_load_n(&rig_rt_words, __ATOMIC_ACQUIRE))
+		return 0;
+	rig_rt_lock(&lock);
+	if (!rig_rt_words)
+		code = init();
+	rig_rt_unlock(&lock);
+	return code;
 }

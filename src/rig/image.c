@@ -131,6 +131,8 @@ int rig_image_load(struct rig_device *device, const void *binary, size_t bytes, 
 	made->image = code.image;
 	if (code.kind == RIG_PLACE)
 		answer = place(made, &code, binary, bytes, &placed);
+	else if (code.kind != RIG_LOADED)
+		answer = rig_error_set(-EIO, "%s: load answered code of no kind", device->name);
 	if (answer) {
 		char why[RT_REASON_BYTES];
 

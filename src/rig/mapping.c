@@ -53,6 +53,11 @@ static int refuse(const struct rig_device *d, int answer)
 	return answer < 0 ? answer : rig_error_set(-EIO, "%s: map answered %d", d->name, answer);
 }
 
+static bool is_page_start(const void *host)
+{
+	return ((uintptr_t)host & (uintptr_t)(sysconf(_SC_PAGESIZE) - 1)) == 0;
+}
+
 int rig_rt_map_host(struct rig_device *d, void *host, uint64_t bytes, void **region)
 {
 	struct request r = {.device = d, .host = host, .bytes = bytes};
@@ -60,7 +65,7 @@ int rig_rt_map_host(struct rig_device *d, void *host, uint64_t bytes, void **reg
 
 	if (!d->facts.maps_host)
 		return rig_error_set(-ENOTSUP, "%s maps no host memory", d->name);
-	if ((uintptr_t)host & (uintptr_t)(sysconf(_SC_PAGESIZE) - 1))
+	if (!is_page_start(host))
 		return rig_error_set(-EINVAL, "host %p does not start on a page", host);
 	(void)rig_error_set(0, "%s", "");
 	answer = ask_twice(&r, region);
@@ -93,7 +98,8 @@ static int make_region(struct rig_rt_mem *mem, struct rig_device *d, void **regi
 {
 	if (is_peer(d, mem))
 		return map_peer(mem, d, region);
-	if (!mem->at.has_host)
+	/* The driver maps from page starts. */
+	if (!mem->at.has_host || !is_page_start(mem->at.host))
 		return rig_error_set(-ENOTSUP, "%s reaches no memory of %s", d->name, mem->owner->name);
 	return rig_rt_map_host(d, mem->at.host, mem->bytes, region);
 }
@@ -136,7 +142,7 @@ static void unmake(struct rig_rt_map *map)
 int rig_rt_map_on(struct rig_rt_mem *mem, struct rig_device *d, const struct rig_rt_map **map)
 {
 	struct rig_rt_map *made = find(mem, d), *kept;
-	int code;
+	int code = -EALREADY;
 
 	if (!made) {
 		made = calloc(1, sizeof(*made));
@@ -157,7 +163,10 @@ int rig_rt_map_on(struct rig_rt_mem *mem, struct rig_device *d, const struct rig
 		made = kept;
 	}
 	*map = made;
-	return made->region ? 0 : rig_error_set(-ENOTSUP, "%s does not map this memory", d->name);
+	if (made->region)
+		return 0;
+	/* The first answer has the driver's reason. */
+	return code == -ENOTSUP ? code : rig_error_set(-ENOTSUP, "%s does not map this memory", d->name);
 }
 
 bool rig_rt_maps_destroy(struct rig_rt_mem *mem)

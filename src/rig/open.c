@@ -254,18 +254,6 @@ static int open_named(
 	return 0;
 }
 
-static int init_library(void)
-{
-	int code;
-
-	if (!rig_rt_words)
-		rig_rt_words = rig_words();
-	if (!rig_rt_words)
-		return -ENOMEM;
-	code = rig_rt_fork_init();
-	return code ? rig_error_set(code, "cannot register the fork handlers") : 0;
-}
-
 int rig_open_with(
         const struct rig_opener *opener, const struct rig_open_options *options, struct rig_device **device)
 {
@@ -276,7 +264,7 @@ int rig_open_with(
 		return code;
 	if (rig_rt_failed())
 		return rig_error_set(-ECANCELED, "%s: the process failed: %s", opener->name, rig_failure());
-	code = init_library();
+	code = rig_rt_init();
 	if (code)
 		return code;
 	name = get_name(opener->name);

@@ -235,8 +235,8 @@ extern struct rig_device *rig_rt_devices; /* under the registry's lock */
 /* Checks facts' bounds: 0 or -EINVAL (facts.c). */
 int rig_rt_facts_check(const char *name, const struct rig_facts *facts);
 
-/* Registers the fork handlers once; 0 or a negative errno (fork.c). */
-int rig_rt_fork_init(void);
+/* Makes the words and registers the fork handlers once; 0 or a negative errno (fork.c). */
+int rig_rt_init(void);
 /* In a forked child, of open.c. */
 void rig_rt_names_reborn(void);
 

@@ -72,7 +72,7 @@ enum rig_rt_state rig_rt_point_state(uint64_t bits)
 		return RT_REACHED;
 	slot = &rig_rt_slots[index];
 	/* Unset until the first open: no slot was handed out. */
-	if (!rig_rt_words)
+	if (!__atomic_load_n(&rig_rt_words, __ATOMIC_ACQUIRE))
 		return RT_NO_POINT;
 	if (rig_rt_word(index) >= value)
 		return dead_of(slot, value) ? RT_LOST : RT_REACHED;

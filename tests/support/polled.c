@@ -229,6 +229,8 @@ static int d_alloc(void *device, enum rig_memory kind, uint64_t bytes, void **re
 		breach(p, "E-182: RIG_PINNED asked although host_addresses");
 	if (kind == RIG_PINNED && p->o.pinned_none)
 		return leave(d, -ENOMEM);
+	if (kind == RIG_MAPPED && p->o.mapped_none)
+		return leave(d, -ENOMEM);
 	if (p->o.memory && kind != RIG_PINNED && (bytes > p->o.memory || p->held > p->o.memory - bytes))
 		return leave(d, -ENOMEM);
 	if (bytes > UINT64_C(1) << 30)
@@ -360,6 +362,8 @@ static int d_map_host(void *device, void *host, uint64_t bytes, void **region, c
 		breach(d->p, "E-193: map_host asked");
 	if ((uintptr_t)host % PAGE || !bytes)
 		breach(d->p, "E-194: map_host off a page");
+	if (d->p->o.never_maps)
+		return leave(d, rig_error_set(RIG_NEVER_MAPS, "read-only pages"));
 	return map(d, host, bytes, true, region);
 }
 

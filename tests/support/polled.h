@@ -54,6 +54,8 @@ struct polled_options {
 	bool thread;      /* a thread runs the work */
 	bool stop_short;  /* stop leaves the word as it is; polled_drain raises it */
 	bool pinned_none; /* has no RIG_PINNED */
+	bool mapped_none; /* has no RIG_MAPPED */
+	bool never_maps;  /* map_host answers RIG_NEVER_MAPS */
 	bool no_engine;
 	bool always_later; /* breaks the contract: room answers RIG_LATER while idle */
 	enum polled_sleep sleep;

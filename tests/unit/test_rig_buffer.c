@@ -190,7 +190,45 @@ static void a_mapping_without_room_is_asked_for_once_more(void **state)
 	(void)munmap(page, 4096);
 }
 
-/* Two devices of a driver; E-197 with peers off and no host address. */
+/* E-197 */
+static void memory_that_a_device_never_maps_is_asked_for_once(void **state)
+{
+	struct polled_options o = help_options(), o1 = help_options();
+	struct bench a, b;
+	struct rig_buffer *pinned, *borrowed;
+
+	(void)state;
+	o1.name = "P1";
+	o1.maps_host = o1.never_maps = true;
+	a = help_open(&o);
+	b = help_open(&o1);
+	assert_ok(rig_buffer_create(a.d, RIG_PINNED, 4096, &pinned));
+	assert_int_equal(rig_buffer_borrow(b.d, pinned, &borrowed), -ENOTSUP);
+	assert_non_null(strstr(rig_error(), "read-only pages"));
+	assert_int_equal(rig_buffer_borrow(b.d, pinned, &borrowed), -ENOTSUP);
+	assert_int_equal(polled_count(b.p, POLLED_MAP_HOST), 1);
+	rig_buffer_put(pinned);
+	help_close(&a);
+	help_close(&b);
+}
+
+static void mapped_memory_is_pinned_where_there_is_no_window(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b;
+	struct rig_buffer *buffer;
+
+	(void)state;
+	o.mapped_none = true;
+	b = help_open(&o);
+	assert_ok(rig_buffer_create(b.d, RIG_MAPPED, 4096, &buffer));
+	assert_non_null(rig_buffer_host(buffer));
+	assert_ok(rig_buffer_write(buffer, 0, "x", 2));
+	rig_buffer_put(buffer);
+	help_close(&b);
+}
+
+/* Two devices of a driver. */
 static void a_peers_memory_is_mapped_once_a_device(void **state)
 {
 	struct polled_options o = help_options(), o1 = help_options();
@@ -446,6 +484,8 @@ int main(void)
 	        cmocka_unit_test(ranges_outside_a_buffer_are_refused),
 	        cmocka_unit_test(host_memory_is_borrowed_page_by_page),
 	        cmocka_unit_test(a_mapping_without_room_is_asked_for_once_more),
+	        cmocka_unit_test(memory_that_a_device_never_maps_is_asked_for_once),
+	        cmocka_unit_test(mapped_memory_is_pinned_where_there_is_no_window),
 	        cmocka_unit_test(a_peers_memory_is_mapped_once_a_device),
 	        cmocka_unit_test(memory_that_no_device_reaches_is_copied_through_the_host),
 	        cmocka_unit_test(dropped_memory_is_used_again_without_the_driver),

@@ -409,6 +409,14 @@ static void dropping_every_reference_leaves_the_device_open(void **state)
 	help_close(&b);
 }
 
+/* E-028 */
+static void a_driver_finds_rig_code_sync(void **state)
+{
+	(void)state;
+	assert_true(rig_code_sync != NULL);
+	rig_code_sync();
+}
+
 struct opens {
 	struct polled *p;
 	_Atomic int opened, busy;
@@ -498,6 +506,7 @@ int main(void)
 	        cmocka_unit_test(facts_and_values_answer_after_the_stop),
 	        cmocka_unit_test(the_handle_lives_as_long_as_the_reference),
 	        cmocka_unit_test(dropping_every_reference_leaves_the_device_open),
+	        cmocka_unit_test(a_driver_finds_rig_code_sync),
 	        cmocka_unit_test(of_many_threads_that_open_a_name_one_succeeds),
 	        cmocka_unit_test(a_make_in_flight_keeps_no_other_name_from_opening),
 	};
