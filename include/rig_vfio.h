@@ -13,7 +13,8 @@
  * and of sim alone:
  *   mem=SIZE               board memory: 64M to 8G; 256M is the default
  *   aperture=SIZE          of it that the host maps: a power of two, at least 16M; all of it is the default
- *   fault=NAME[=N][+...]   misbehaviour, as rvx1-model --fault: hang, late, halt, die, die-boot, refuse-boot
+ *   fault=NAME[=N][+...]   misbehaviour, as rvx1-model --fault: hang, late=MS, halt, die, die-boot, refuse-boot, bus,
+ *                          lose-irq, gone=MS, slow-boot=MS, refuse-reset
  * SIZE takes K, M and G.
  *
  * Any number of sim devices may be open at once, each under its own name. A second handle of a vfio-user device opens

@@ -92,16 +92,57 @@ static int set_text(char *to, size_t room, const char *key, const char *value)
 	return 0;
 }
 
+/* What rvx1-model --fault takes, which it says itself (--help). */
+enum fault_number { NO_NUMBER, MAY_COUNT, MUST_COUNT };
+
+static const struct fault_name {
+	const char *name;
+	enum fault_number number;
+} faults[] = {{"hang", MAY_COUNT}, {"late", MUST_COUNT}, {"halt", MAY_COUNT}, {"bus", MAY_COUNT},
+        {"lose-irq", MAY_COUNT}, {"gone", MUST_COUNT}, {"slow-boot", MUST_COUNT}, {"refuse-boot", NO_NUMBER},
+        {"refuse-reset", NO_NUMBER}, {"die", MAY_COUNT}, {"die-boot", NO_NUMBER}};
+
+static bool parse_count(const char *text)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	return strtoull(text, &end, 10) && !errno && !*end;
+}
+
+static bool is_fault(const char *text)
+{
+	size_t i, length = strcspn(text, "=");
+
+	for (i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		if (strlen(faults[i].name) == length && !strncmp(faults[i].name, text, length))
+			return text[length] ? faults[i].number != NO_NUMBER && parse_count(text + length + 1)
+			                    : faults[i].number != MUST_COUNT;
+	return false;
+}
+
 static int set_fault(struct rig_spec *spec, const char *value)
 {
-	char *at;
+	char copy[RIG_SPEC_FAULT], *rest = copy, *item, *at;
 	int err = set_text(spec->fault, sizeof(spec->fault), "fault", value);
 
+	if (err)
+		return err;
+	strcpy(copy, spec->fault);
+	while ((item = strsep(&rest, "+")))
+		if (!is_fault(item))
+			return rig_error_set(-EINVAL,
+			        "fault=%s: hang, halt, bus, lose-irq or die with or without =N, late=MS, "
+			        "gone=MS, "
+			        "slow-boot=MS, refuse-boot, refuse-reset, die-boot; several joined by +",
+			        item);
 	/* ',' separates options here. */
 	for (at = spec->fault; *at; at++)
 		if (*at == '+')
 			*at = ',';
-	return err;
+	return 0;
 }
 
 static int set_option(struct rig_spec *spec, const char *key, const char *value)

@@ -90,6 +90,12 @@ static void wrong_strings_are_refused_with_what_they_take(void **state)
 	        {"sim:hang=5", "1ms to 24h"},
 	        {"sim:hang=99999999999999999999s", "1ms to 24h"},
 	        {"sim:fault=", "characters"},
+	        {"sim:fault=nonsense", "refuse-boot"},
+	        {"sim:fault=die+", "refuse-boot"},
+	        {"sim:fault=late", "late=MS"},
+	        {"sim:fault=die=", "die"},
+	        {"sim:fault=die=0", "die"},
+	        {"sim:fault=die-boot=1", "die-boot"},
 	        {"sim:nonsense=1", "takes completion"},
 	        {"vfio-user:/x,mem=1G", "takes completion"},
 	        {"0000:65:00.0,fault=die", "takes completion"},
@@ -108,6 +114,7 @@ static void wrong_strings_are_refused_with_what_they_take(void **state)
 static void strings_longer_than_the_buffers_are_refused(void **state)
 {
 	char text[4 * RIG_SPEC_TEXT];
+	unsigned i;
 
 	(void)state;
 	memset(text, 'a', sizeof(text) - 1);
@@ -119,7 +126,9 @@ static void strings_longer_than_the_buffers_are_refused(void **state)
 	assert_int_equal(rig_spec_parse(text, &spec), -EINVAL);
 	text[10 + RIG_SPEC_FAULT] = 0;
 	assert_int_equal(rig_spec_parse(text, &spec), -EINVAL);
-	text[10 + RIG_SPEC_FAULT - 1] = 0;
+	for (i = 0; i < RIG_SPEC_FAULT - 4; i++)
+		text[10 + i] = "hang+"[i % 5];
+	memcpy(text + 10 + i, "die", 4); /* RIG_SPEC_FAULT - 1 characters in all */
 	assert_int_equal(rig_spec_parse(text, &spec), 0);
 }
 
