@@ -146,6 +146,9 @@ static int check_entry(struct job *job)
 	if (entry.has_params && job->args.params < entry.params)
 		return complain(EXIT_USAGE, "the ARGs are %u parameter bytes; %s reads %u", job->args.params,
 		        job->function, entry.params);
+	if (entry.has_params && job->args.end > entry.params)
+		return complain(EXIT_USAGE, "the ARGs are %u parameter bytes; %s reads only %u", job->args.end,
+		        job->function, entry.params);
 	return 0;
 }
 
@@ -256,7 +259,7 @@ static int launch_all(struct job *job)
 
 	for (i = 0; !err && i < job->repeat; i++) {
 		err = launch_once(job);
-		if (!job->json && rig_now_ns() - told > PROGRESS_NS) {
+		if (!err && !job->json && rig_now_ns() - told > PROGRESS_NS) {
 			told = rig_now_ns();
 			fprintf(stderr, "rigctl run: %u of %u launches\n", i + 1, job->repeat);
 		}

@@ -110,6 +110,8 @@ static int add_buffer(struct run_arg *a, const char *kind, char *value)
 
 	a->size = 8;
 	if (!strcmp(kind, "in")) {
+		if (!*value)
+			return complain(EXIT_USAGE, "in:: FILE");
 		a->kind = ARG_IN;
 		a->file = value;
 		return load(a);
