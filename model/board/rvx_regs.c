@@ -124,6 +124,17 @@ bool rvx_any_queue_enabled(const struct rvx_board *board)
 	return false;
 }
 
+/* Section 9: FAULT_CODE became other than 0. */
+static void report_fault(struct rvx_board *board)
+{
+	rvx_log(board, RVX_LOG_INFO, "fault %u: address 0x%llx, pc 0x%llx, queue %u, opcode %u",
+	        board->control[RVX1_FAULT_CODE / 4],
+	        (unsigned long long)rvx_regs_get64(board, RVX1_FAULT_ADDRESS),
+	        (unsigned long long)rvx_regs_get64(board, RVX1_FAULT_PC),
+	        board->control[RVX1_FAULT_QUEUE / 4], board->control[RVX1_FAULT_OPCODE / 4]);
+	rvx_irq_raise(board, RVX1_VECTOR_FAULT);
+}
+
 /* What writes do beside being kept. */
 static void act(struct rvx_board *board, uint32_t offset, unsigned width, uint32_t old_fault)
 {
@@ -134,7 +145,7 @@ static void act(struct rvx_board *board, uint32_t offset, unsigned width, uint32
 	if (covers(offset, width, RVX1_VALUE_SET) || covers(offset, width, RVX1_VALUE_SET + 4))
 		rvx_value_set(board, rvx_regs_get64(board, RVX1_VALUE_SET));
 	if (covers(offset, width, RVX1_FAULT_CODE) && !old_fault && board->control[RVX1_FAULT_CODE / 4])
-		rvx_irq_raise(board, RVX1_VECTOR_FAULT);
+		report_fault(board);
 	if (covers(offset, width, RVX1_CP_CTRL))
 		rvx_cp_control(board, board->control[RVX1_CP_CTRL / 4]);
 }

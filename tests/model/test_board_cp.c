@@ -274,6 +274,30 @@ static void engine_registers_are_zero_and_narrow_accesses_ignored(void **state)
 	assert_int_equal(*out(3), 0);
 }
 
+static void it_can_be_reset_and_started_in_the_middle_of_transfers(void **state)
+{
+	/* Reads and writes message memory for ever. */
+	const uint32_t code[] = {PROLOGUE, LI(T0, 2), SLLI(T0, T0, 32), ADD(T0, T0, S1), LD(T1, T0, 0),
+	        ADDI(T1, T1, 1), SD(T1, T0, 0), BEQ(ZERO, ZERO, -12)};
+
+	(void)state;
+	START(code);
+	for (unsigned i = 0; i < 200; i++) {
+		unsigned served = c->dma_writes;
+		rvx_await_reg(c, RVX1_CP_STATE, RVX1_CP_RUNNING);
+		while (c->dma_writes == served)
+			assert_true(rvx_serve(c));
+		rvx_set32(c, RVX1_CP_CTRL, 0);
+		if (i % 2)
+			rvx_await_reg(c, RVX1_CP_STATE, RVX1_CP_RESET);
+		rvx_set32(c, RVX1_CP_CTRL, RVX1_CP_CTRL_RUN);
+	}
+	rvx_set32(c, RVX1_CP_CTRL, 0);
+	rvx_await_reg(c, RVX1_CP_STATE, RVX1_CP_RESET);
+	assert_int_equal(rvx_reg32(c, RVX1_HALT_CODE), 0);
+	assert_int_equal(rvx_reset_message(c), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -289,6 +313,7 @@ int main(void)
 	        TEST(an_unmap_or_bus_mastering_off_ends_a_running_loop_of_stores),
 	        TEST(it_sees_doorbells_and_sleeps_in_between),
 	        TEST(an_endless_loop_does_not_keep_the_board_from_answering),
+	        TEST(it_can_be_reset_and_started_in_the_middle_of_transfers),
 	        TEST(engine_registers_are_zero_and_narrow_accesses_ignored),
 	};
 

@@ -321,6 +321,59 @@ static void a_client_that_shrinks_its_memory_does_not_end_the_board(void **state
 	assert_int_equal(rvx_client_close(c), 0);
 }
 
+/* Starts rvx1-model --socket in a folder of its own, and waits until it listens. */
+static pid_t spawn_server(char *folder, char *path, size_t room)
+{
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, room, "%s/s", folder);
+	const char *args[] = {"--socket", path, "--memory", "64M", NULL};
+	pid_t pid = rvx_server_spawn(args);
+	double deadline = rvx_seconds() + RVX_DEADLINE_S;
+	while (access(path, F_OK))
+		assert_true(rvx_seconds() < deadline);
+	return pid;
+}
+
+static void a_server_gives_each_client_a_board_as_after_power_on(void **state)
+{
+	char folder[] = "/tmp/rvx1-test-XXXXXX", path[64];
+	static const uint32_t loop[] = {J_SELF};
+
+	(void)state;
+	pid_t pid = spawn_server(folder, path, sizeof(path));
+	for (unsigned i = 0; i < 3; i++) {
+		rvx_client_connect(c, path);
+		assert_int_equal(rvx_read(c, RVX_CONFIG, PCI_COMMAND, 2), 0);
+		rvx_client_map(c);
+		assert_int_equal(rvx_reg32(c, RVX1_CP_STATE), RVX1_CP_RESET);
+		assert_int_equal(shown_value(), 0);
+		rvx_set64(c, RVX1_VALUE_SET, 9);
+		rvx_start_code(c, RVX_AT_CODE, loop, 1);
+		assert_int_equal(rvx_client_close(c), 0);
+	}
+	assert_int_equal(kill(pid, SIGTERM), 0);
+	assert_int_equal(rvx_server_wait(pid), 0);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(rmdir(folder), 0);
+}
+
+static void bad_command_lines_and_failures_have_their_exit_status(void **state)
+{
+	const char *none[] = {NULL}, *fault[] = {"--fd", "0", "--fault", "x", NULL};
+	const char *no_socket[] = {"--fd", "0", NULL}, *no_fd[] = {"--fd", "99", NULL};
+	const char *no_folder[] = {"--socket", "/nonexistent/s", NULL}, *help[] = {"--help", NULL};
+	const char *version[] = {"--version", NULL};
+
+	(void)state;
+	assert_int_equal(rvx_server_wait(rvx_server_spawn(none)), 2);
+	assert_int_equal(rvx_server_wait(rvx_server_spawn(fault)), 2);
+	assert_int_equal(rvx_server_wait(rvx_server_spawn(no_socket)), 1);
+	assert_int_equal(rvx_server_wait(rvx_server_spawn(no_fd)), 1);
+	assert_int_equal(rvx_server_wait(rvx_server_spawn(no_folder)), 1);
+	assert_int_equal(rvx_server_wait(rvx_server_spawn(help)), 0);
+	assert_int_equal(rvx_server_wait(rvx_server_spawn(version)), 0);
+}
+
 static void eight_gigabytes_cost_no_memory_until_they_are_used(void **state)
 {
 	const char *args[] = {"--memory", "8G", NULL};
@@ -358,6 +411,8 @@ int main(void)
 	        cmocka_unit_test(it_closes_what_its_parent_leaked_and_has_a_group_of_its_own),
 	        cmocka_unit_test(it_ends_on_sigterm_whatever_it_does),
 	        cmocka_unit_test(a_client_that_shrinks_its_memory_does_not_end_the_board),
+	        cmocka_unit_test(a_server_gives_each_client_a_board_as_after_power_on),
+	        cmocka_unit_test(bad_command_lines_and_failures_have_their_exit_status),
 	        cmocka_unit_test(eight_gigabytes_cost_no_memory_until_they_are_used),
 	};
 

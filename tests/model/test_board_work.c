@@ -270,6 +270,34 @@ static void unmapping_memory_that_a_kernel_uses_is_a_fault_and_no_crash(void **s
 	end();
 }
 
+static void queues_run_beside_each_other_and_meet_at_semaphores(void **state)
+{
+	/* Ends when the word it reads is 5: a fill of the other queue stores that. */
+	const uint32_t code[] = {LBU(T0, A0, 0), ADDI(T0, T0, -5), BNE(T0, ZERO, -8), RET};
+	struct rvx1_packet p, fill = {.opcode = RVX1_OP_FILL, .arg = 5};
+	struct rvx1_packet signal = {.opcode = RVX1_OP_SIGNAL, .arg = 3},
+	                   wait = {.opcode = RVX1_OP_SEMAPHORE, .arg = 3};
+	struct rvx_queue other;
+
+	(void)state;
+	begin();
+	rvx_queue_open(&client, &other, 1, 64);
+	client.memory[RVX_AT_DATA] = 0;
+	p = launch_of(code, sizeof(code), 1, 1);
+	rvx_put(&queue, &p);
+	wait.u.word.value = 2;
+	rvx_put(&queue, &wait);
+	rvx_release(&queue, 1);
+	fill.u.copy.dst = RVX_VA_BOARD + RVX_AT_DATA;
+	fill.u.copy.row_bytes = fill.u.copy.rows = fill.u.copy.dst_pitch = 1;
+	rvx_put(&other, &fill);
+	signal.u.word.value = 2;
+	rvx_put(&other, &signal);
+	rvx_ring(&other);
+	rvx_await_value(&client, 1);
+	end();
+}
+
 static void the_heartbeat_goes_on_while_nothing_is_asked(void **state)
 {
 	(void)state;
@@ -292,6 +320,7 @@ int main(void)
 	        cmocka_unit_test(a_reset_in_the_middle_of_a_launch_stops_it_and_the_board_starts_again),
 	        cmocka_unit_test(a_processor_reset_ends_a_fault),
 	        cmocka_unit_test(unmapping_memory_that_a_kernel_uses_is_a_fault_and_no_crash),
+	        cmocka_unit_test(queues_run_beside_each_other_and_meet_at_semaphores),
 	        cmocka_unit_test(the_heartbeat_goes_on_while_nothing_is_asked),
 	};
 

@@ -18,6 +18,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -373,6 +374,36 @@ void rvx_client_spawn(struct rvx_client *c, const char *const *args)
 	shake_hands(c);
 }
 
+pid_t rvx_server_spawn(const char *const *args)
+{
+	const char *argv[MAX_ARGS + 2] = {RVX_MODEL_PROGRAM};
+	pid_t pid;
+
+	for (unsigned n = 1; *args && n <= MAX_ARGS; args++)
+		argv[n++] = *args;
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	int null = open("/dev/null", O_RDWR);
+	dup2(null, STDIN_FILENO);
+	execv(RVX_MODEL_PROGRAM, (char *const *)(uintptr_t)argv);
+	_exit(127);
+}
+
+void rvx_client_connect(struct rvx_client *c, const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	clear(c);
+	assert_true(strlen(path) < sizeof(address.sun_path));
+	strcpy(address.sun_path, path);
+	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_true(c->fd >= 0);
+	assert_int_equal(connect(c->fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	shake_hands(c);
+}
+
 /* Maps [offset, offset + bytes) of a BAR. */
 static uint8_t *map_bar(struct rvx_client *c, unsigned region, uint64_t offset, uint64_t bytes, int prot)
 {
@@ -438,7 +469,7 @@ static void close_fd(int fd)
 		close(fd);
 }
 
-static int wait_for_process(pid_t pid)
+int rvx_server_wait(pid_t pid)
 {
 	int status = 0;
 	double deadline = rvx_seconds() + RVX_DEADLINE_S;
@@ -462,7 +493,7 @@ int rvx_client_close(struct rvx_client *c)
 		pthread_join(c->thread, NULL);
 	rvx_board_close(c->board);
 	if (c->pid > 0)
-		status = wait_for_process(c->pid);
+		status = rvx_server_wait(c->pid);
 	unmap(c->memory, c->memory_bytes);
 	unmap(c->status, RVX1_STATUS_BYTES);
 	unmap(c->doorbells, DOORBELLS);

@@ -45,7 +45,6 @@ struct rvx_client {
 	bool mute;                      /* answers DMA messages with an error */
 
 	int irq[RVX1_VECTORS];
-	const char *log_has; /* unused when NULL */
 };
 
 /* Default configuration: 64 MiB, aperture 64 MiB, 2 queues. */
@@ -56,6 +55,13 @@ void rvx_client_open(struct rvx_client *c, const struct rvx_config *config);
 
 /* The same with the program; `args` end with NULL and may be NULL. */
 void rvx_client_spawn(struct rvx_client *c, const char *const *args);
+
+/* The program by itself, with /dev/null as input; and its exit status, or -signal. */
+pid_t rvx_server_spawn(const char *const *args);
+int rvx_server_wait(pid_t pid);
+
+/* A client of a server at that path. */
+void rvx_client_connect(struct rvx_client *c, const char *path);
 
 /* Memory and bus mastering on, BARs mapped, client memory mapped, interrupts assigned. */
 void rvx_client_map(struct rvx_client *c);
