@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The instructions of F and D on registers. The truth is rv_soft.c. Host arithmetic is used where its result is
- * certain and needs no look at the host's flags: rounding to nearest even, the inexact flag already up, and a
- * result that is a normal number (so the operands were finite, nothing overflowed, nothing was tiny).
+ * The instructions of F and D on registers. The truth is rv_soft.c; rv_host.h is used where it comes to the
+ * same, which is nearly always.
  */
-#include <float.h>
-#include <math.h>
 #include <string.h>
 #include "rv_core.h"
+#include "rv_host.h"
 #include "rv_soft.h"
-
-_Static_assert(FLT_EVAL_METHOD == 0, "the host must round each operation to its own type");
 
 #define SIGN_S UINT64_C(0x80000000)
 #define SIGN_D (UINT64_C(1) << 63)
@@ -48,17 +44,6 @@ static uint64_t from_single(float value)
 	return bits;
 }
 
-/* Strictly above the least normal: that one may have been tiny before rounding. */
-static bool plain_double(double value)
-{
-	return fabs(value) > DBL_MIN && fabs(value) <= DBL_MAX;
-}
-
-static bool plain_single(float value)
-{
-	return fabsf(value) > FLT_MIN && fabsf(value) <= FLT_MAX;
-}
-
 /* A single as an operand: anything not NaN-boxed is the canonical NaN. */
 static uint64_t get_s(const struct rv_hart *hart, unsigned reg)
 {
@@ -87,11 +72,6 @@ static unsigned mode(const struct rv_hart *hart, const struct rv_slot *op)
 	return op->rm == RV_RM_DYN ? hart->fcsr >> RV_FRM_SHIFT : op->rm;
 }
 
-static bool host_will_do(const struct rv_hart *hart, unsigned rm)
-{
-	return rm == RV_RNE && (hart->fcsr & RV_NX);
-}
-
 static struct rv_fenv env_s(struct rv_hart *hart, unsigned rm)
 {
 	return (struct rv_fenv){&rv_single, (enum rv_rm)rm, &hart->fcsr};
@@ -102,22 +82,21 @@ static struct rv_fenv env_d(struct rv_hart *hart, unsigned rm)
 	return (struct rv_fenv){&rv_double, (enum rv_rm)rm, &hart->fcsr};
 }
 
-/* A host result as a bit pattern if it is one to trust. */
-static bool host_s(float value, uint64_t *result)
+/* Raise what a host result lost; false when it cannot be used. With inexact up already there is nothing to
+ * find out, so `lost` is an expression that is not evaluated then. */
+#define USABLE(plain, lost) ((plain) && ((hart->fcsr & RV_NX) || raise_lost(hart, lost)))
+
+static bool raise_lost(struct rv_hart *hart, int lost)
 {
-	*result = from_single(value);
-	return plain_single(value);
+	if (lost == UNSURE)
+		return false;
+	hart->fcsr |= (uint32_t)lost;
+	return true;
 }
 
-static bool host_d(double value, uint64_t *result)
-{
-	*result = from_double(value);
-	return plain_double(value);
-}
-
-/* One instruction with a rounding mode: try `fast` on the host operands x, y, z, else `soft` on the bit patterns
- * a, b, c. `t` is s or d. */
-#define ARITHMETIC(name, t, stall, fast, soft)                                                               \
+/* One instruction with a rounding mode: `fast` on the host operands x, y, z gives r, of which `lost` tells
+ * what rounding took; `soft` does it on the bit patterns a, b, c. `t` is s or d. */
+#define ARITHMETIC(name, t, stall, fast, lost, soft)                                                         \
 	bool rv_exec_##name(struct rv_hart *hart, const struct rv_slot *op)                                  \
 	{                                                                                                    \
 		unsigned rm = mode(hart, op);                                                                \
@@ -125,55 +104,69 @@ static bool host_d(double value, uint64_t *result)
 		uint64_t b = get_##t(hart, op->rs2);                                                         \
 		uint64_t c = get_##t(hart, op->rs3);                                                         \
 		host_##t##_type x = host_##t##_value(a), y = host_##t##_value(b), z = host_##t##_value(c);   \
-		uint64_t result;                                                                             \
+		host_##t##_type r = fast;                                                                    \
                                                                                                              \
 		(void)b, (void)c, (void)y, (void)z;                                                          \
 		if (rm > RV_RMM)                                                                             \
 			return false;                                                                        \
 		hart->count.stalls += stall;                                                                 \
-		if (!host_will_do(hart, rm) || !host_##t(fast, &result))                                     \
-			result = soft;                                                                       \
-		set_##t(hart, op->rd, result);                                                               \
+		if (rm == RV_RNE && USABLE(plain_##t(r), lost))                                              \
+			set_##t(hart, op->rd, host_##t##_bits(r));                                           \
+		else                                                                                         \
+			set_##t(hart, op->rd, soft);                                                         \
 		return true;                                                                                 \
 	}
-#define host_s_type  float
-#define host_d_type  double
-#define host_s_value as_single
-#define host_d_value as_double
-#define NEG_S(value) rv_soft_negate(&rv_single, value)
-#define NEG_D(value) rv_soft_negate(&rv_double, value)
+#define host_s_type   float
+#define host_d_type   double
+#define host_s_value  as_single
+#define host_d_value  as_double
+#define host_s_bits   from_single
+#define host_d_bits   from_double
+#define host_s_digits FLT_MANT_DIG
+#define host_d_digits DBL_MANT_DIG
+#define NEG_S(value)  rv_soft_negate(&rv_single, value)
+#define NEG_D(value)  rv_soft_negate(&rv_double, value)
 
-ARITHMETIC(fadd_s, s, RV_STALL_FP, x + y, rv_soft_add(env_s(hart, rm), a, b))
-ARITHMETIC(fadd_d, d, RV_STALL_FP, x + y, rv_soft_add(env_d(hart, rm), a, b))
-ARITHMETIC(fsub_s, s, RV_STALL_FP, x - y, rv_soft_add(env_s(hart, rm), a, NEG_S(b)))
-ARITHMETIC(fsub_d, d, RV_STALL_FP, x - y, rv_soft_add(env_d(hart, rm), a, NEG_D(b)))
-ARITHMETIC(fmul_s, s, RV_STALL_FP, x *y, rv_soft_mul(env_s(hart, rm), a, b))
-ARITHMETIC(fmul_d, d, RV_STALL_FP, x *y, rv_soft_mul(env_d(hart, rm), a, b))
-ARITHMETIC(fdiv_s, s, RV_STALL_FPDIV, x / y, rv_soft_div(env_s(hart, rm), a, b))
-ARITHMETIC(fdiv_d, d, RV_STALL_FPDIV, x / y, rv_soft_div(env_d(hart, rm), a, b))
-ARITHMETIC(fsqrt_s, s, RV_STALL_FPDIV, sqrtf(x), rv_soft_sqrt(env_s(hart, rm), a))
-ARITHMETIC(fsqrt_d, d, RV_STALL_FPDIV, sqrt(x), rv_soft_sqrt(env_d(hart, rm), a))
-ARITHMETIC(fmadd_s, s, RV_STALL_FP, fmaf(x, y, z), rv_soft_fma(env_s(hart, rm), a, b, c))
-ARITHMETIC(fmadd_d, d, RV_STALL_FP, fma(x, y, z), rv_soft_fma(env_d(hart, rm), a, b, c))
-ARITHMETIC(fmsub_s, s, RV_STALL_FP, fmaf(x, y, -z), rv_soft_fma(env_s(hart, rm), a, b, NEG_S(c)))
-ARITHMETIC(fmsub_d, d, RV_STALL_FP, fma(x, y, -z), rv_soft_fma(env_d(hart, rm), a, b, NEG_D(c)))
-ARITHMETIC(fnmsub_s, s, RV_STALL_FP, fmaf(-x, y, z), rv_soft_fma(env_s(hart, rm), NEG_S(a), b, c))
-ARITHMETIC(fnmsub_d, d, RV_STALL_FP, fma(-x, y, z), rv_soft_fma(env_d(hart, rm), NEG_D(a), b, c))
-ARITHMETIC(fnmadd_s, s, RV_STALL_FP, fmaf(-x, y, -z), rv_soft_fma(env_s(hart, rm), NEG_S(a), b, NEG_S(c)))
-ARITHMETIC(fnmadd_d, d, RV_STALL_FP, fma(-x, y, -z), rv_soft_fma(env_d(hart, rm), NEG_D(a), b, NEG_D(c)))
+ARITHMETIC(fadd_s, s, RV_STALL_FP, x + y, lost_sum_s(x, y, r), rv_soft_add(env_s(hart, rm), a, b))
+ARITHMETIC(fadd_d, d, RV_STALL_FP, x + y, lost_sum_d(x, y, r), rv_soft_add(env_d(hart, rm), a, b))
+ARITHMETIC(fsub_s, s, RV_STALL_FP, x - y, lost_sum_s(x, -y, r), rv_soft_add(env_s(hart, rm), a, NEG_S(b)))
+ARITHMETIC(fsub_d, d, RV_STALL_FP, x - y, lost_sum_d(x, -y, r), rv_soft_add(env_d(hart, rm), a, NEG_D(b)))
+ARITHMETIC(fmul_s, s, RV_STALL_FP, x *y, lost_product_s(x, y, r), rv_soft_mul(env_s(hart, rm), a, b))
+ARITHMETIC(fmul_d, d, RV_STALL_FP, x *y, lost_product_d(x, y, r), rv_soft_mul(env_d(hart, rm), a, b))
+ARITHMETIC(fdiv_s, s, RV_STALL_FPDIV, x / y, lost_quotient_s(x, y, r), rv_soft_div(env_s(hart, rm), a, b))
+ARITHMETIC(fdiv_d, d, RV_STALL_FPDIV, x / y, lost_quotient_d(x, y, r), rv_soft_div(env_d(hart, rm), a, b))
+ARITHMETIC(fsqrt_s, s, RV_STALL_FPDIV, sqrtf(x), lost_root_s(x, r), rv_soft_sqrt(env_s(hart, rm), a))
+ARITHMETIC(fsqrt_d, d, RV_STALL_FPDIV, sqrt(x), lost_root_d(x, r), rv_soft_sqrt(env_d(hart, rm), a))
+ARITHMETIC(fmadd_s, s, RV_STALL_FP, fmaf(x, y, z), lost_fused_s(x, y, z, r),
+        rv_soft_fma(env_s(hart, rm), a, b, c))
+ARITHMETIC(fmadd_d, d, RV_STALL_FP, fma(x, y, z), lost_fused_d(x, y, z, r),
+        rv_soft_fma(env_d(hart, rm), a, b, c))
+ARITHMETIC(fmsub_s, s, RV_STALL_FP, fmaf(x, y, -z), lost_fused_s(x, y, -z, r),
+        rv_soft_fma(env_s(hart, rm), a, b, NEG_S(c)))
+ARITHMETIC(fmsub_d, d, RV_STALL_FP, fma(x, y, -z), lost_fused_d(x, y, -z, r),
+        rv_soft_fma(env_d(hart, rm), a, b, NEG_D(c)))
+ARITHMETIC(fnmsub_s, s, RV_STALL_FP, fmaf(-x, y, z), lost_fused_s(-x, y, z, r),
+        rv_soft_fma(env_s(hart, rm), NEG_S(a), b, c))
+ARITHMETIC(fnmsub_d, d, RV_STALL_FP, fma(-x, y, z), lost_fused_d(-x, y, z, r),
+        rv_soft_fma(env_d(hart, rm), NEG_D(a), b, c))
+ARITHMETIC(fnmadd_s, s, RV_STALL_FP, fmaf(-x, y, -z), lost_fused_s(-x, y, -z, r),
+        rv_soft_fma(env_s(hart, rm), NEG_S(a), b, NEG_S(c)))
+ARITHMETIC(fnmadd_d, d, RV_STALL_FP, fma(-x, y, -z), lost_fused_d(-x, y, -z, r),
+        rv_soft_fma(env_d(hart, rm), NEG_D(a), b, NEG_D(c)))
 
 bool rv_exec_fcvt_s_d(struct rv_hart *hart, const struct rv_slot *op)
 {
 	unsigned rm = mode(hart, op);
 	uint64_t a = get_d(hart, op->rs1);
-	uint64_t result;
+	float r = (float)as_double(a);
 
 	if (rm > RV_RMM)
 		return false;
 	hart->count.stalls += RV_STALL_FP;
-	if (!host_will_do(hart, rm) || !host_s((float)as_double(a), &result))
-		result = rv_soft_convert(env_s(hart, rm), &rv_double, a);
-	set_s(hart, op->rd, result);
+	if (rm == RV_RNE && USABLE(plain_s(r), lost_if((double)r != as_double(a))))
+		set_s(hart, op->rd, from_single(r));
+	else
+		set_s(hart, op->rd, rv_soft_convert(env_s(hart, rm), &rv_double, a));
 	return true;
 }
 
@@ -181,14 +174,15 @@ bool rv_exec_fcvt_d_s(struct rv_hart *hart, const struct rv_slot *op)
 {
 	unsigned rm = mode(hart, op);
 	uint64_t a = get_s(hart, op->rs1);
-	uint64_t result;
+	double r = as_single(a);
 
 	if (rm > RV_RMM)
 		return false;
 	hart->count.stalls += RV_STALL_FP;
-	if (!host_d((double)as_single(a), &result))
-		result = rv_soft_convert(env_d(hart, rm), &rv_single, a);
-	set_d(hart, op->rd, result);
+	if (plain_d(r)) /* always exact */
+		set_d(hart, op->rd, from_double(r));
+	else
+		set_d(hart, op->rd, rv_soft_convert(env_d(hart, rm), &rv_single, a));
 	return true;
 }
 
@@ -200,14 +194,15 @@ bool rv_exec_fcvt_d_s(struct rv_hart *hart, const struct rv_slot *op)
 		type value = (type)hart->x[op->rs1];                                                         \
 		bool negative = value < 1 && value != 0;                                                     \
 		uint64_t magnitude = negative ? 0 - (uint64_t)value : (uint64_t)value;                       \
-		uint64_t result;                                                                             \
+		host_##t##_type r = (host_##t##_type)value;                                                  \
                                                                                                              \
 		if (rm > RV_RMM)                                                                             \
 			return false;                                                                        \
 		hart->count.stalls += RV_STALL_FP;                                                           \
-		if (!host_will_do(hart, rm) || !host_##t((host_##t##_type)value, &result))                   \
-			result = rv_soft_from_int(env_##t(hart, rm), negative, magnitude);                   \
-		set_##t(hart, op->rd, result);                                                               \
+		if (rm == RV_RNE && USABLE(true, lost_digits(magnitude, host_##t##_digits)))                 \
+			set_##t(hart, op->rd, host_##t##_bits(r));                                           \
+		else                                                                                         \
+			set_##t(hart, op->rd, rv_soft_from_int(env_##t(hart, rm), negative, magnitude));     \
 		return true;                                                                                 \
 	}
 
@@ -220,15 +215,15 @@ FROM_INT(fcvt_d_wu, d, uint32_t)
 FROM_INT(fcvt_d_l, d, int64_t)
 FROM_INT(fcvt_d_lu, d, uint64_t)
 
-/* To integers: C's conversion truncates, and inside +-2^31 any target but the unsigned ones of a negative value
- * can hold the result. */
-static bool host_to_int(const struct rv_hart *hart, unsigned rm, double value, uint64_t *result)
+/* To integers: C's conversion truncates. Below 2^31 every target can hold the result of a positive value. */
+static bool host_to_int(struct rv_hart *hart, unsigned rm, double value, uint64_t *result)
 {
 	const double limit = 2147483648.0;
 
-	if (rm != RV_RTZ || !(hart->fcsr & RV_NX) || !(value >= 0 && value < limit))
+	if (rm != RV_RTZ || !(value >= 0 && value < limit))
 		return false;
-	*result = (uint64_t)(int64_t)value;
+	*result = (uint64_t)value;
+	hart->fcsr |= (uint32_t)lost_if((double)*result != value);
 	return true;
 }
 
@@ -288,12 +283,20 @@ SIMPLE_F(fmin_s, s, rv_soft_min(env_s(hart, RV_RNE), a, b))
 SIMPLE_F(fmin_d, d, rv_soft_min(env_d(hart, RV_RNE), a, b))
 SIMPLE_F(fmax_s, s, rv_soft_max(env_s(hart, RV_RNE), a, b))
 SIMPLE_F(fmax_d, d, rv_soft_max(env_d(hart, RV_RNE), a, b))
-SIMPLE_X(feq_s, s, rv_soft_compare(env_s(hart, RV_RNE), a, b, false) == RV_EQUAL)
-SIMPLE_X(feq_d, d, rv_soft_compare(env_d(hart, RV_RNE), a, b, false) == RV_EQUAL)
-SIMPLE_X(flt_s, s, rv_soft_compare(env_s(hart, RV_RNE), a, b, true) == RV_LESS)
-SIMPLE_X(flt_d, d, rv_soft_compare(env_d(hart, RV_RNE), a, b, true) == RV_LESS)
-SIMPLE_X(fle_s, s, rv_soft_compare(env_s(hart, RV_RNE), a, b, true) <= RV_EQUAL)
-SIMPLE_X(fle_d, d, rv_soft_compare(env_d(hart, RV_RNE), a, b, true) <= RV_EQUAL)
+/* Comparisons of numbers raise nothing, and are the host's. */
+#define COMPARE(name, t, operator, signaling, outcome)                                                       \
+	SIMPLE_X(name, t,                                                                                    \
+	        isunordered(host_##t##_value(a), host_##t##_value(b))                                        \
+	                ? rv_soft_compare(env_##t(hart, RV_RNE), a, b, signaling) outcome                    \
+	                : host_##t##_value(a)                                                                \
+	                  operator host_##t##_value(b))
+
+COMPARE(feq_s, s, ==, false, == RV_EQUAL)
+COMPARE(feq_d, d, ==, false, == RV_EQUAL)
+COMPARE(flt_s, s, <, true, == RV_LESS)
+COMPARE(flt_d, d, <, true, == RV_LESS)
+COMPARE(fle_s, s, <=, true, <= RV_EQUAL)
+COMPARE(fle_d, d, <=, true, <= RV_EQUAL)
 SIMPLE_X(fclass_s, s, rv_soft_classify(&rv_single, a))
 SIMPLE_X(fclass_d, d, rv_soft_classify(&rv_double, a))
 /* Moves take the bits as they are, boxed or not. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The instruction set as a table: name, encoding under a mask, operand format. The decoder, the dispatch table of
- * rv_run() and the tests are made from it, so an instruction missing in one of them does not compile or fails
- * the coverage test. Encodings: RISC-V unprivileged specification 20191213, chapter 24.
+ * The instruction set as a table: name, encoding under a mask, operand format. The decoder, the dispatch
+ * table of rv_run() and the tests are made from it, so an instruction missing in one of them does not compile
+ * or fails the coverage test. Encodings: RISC-V unprivileged specification 20191213, chapter 24.
  *
  * Pure functions and constant data; any thread.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The interpreter loop: threaded code over decoded slots. One function, because its locals are the machine's
- * registers: `op` (the program counter), `left` (the budget), the byte counters. What is long or rare is out of
- * line; what is here is what runs hundreds of millions of times a second.
+ * registers: `op` (the program counter), `left` (the budget), the byte counters. What is long or rare is out
+ * of line; what is here is what runs hundreds of millions of times a second.
  */
 #include "rv_core.h"
 
@@ -335,7 +335,7 @@ memory:
 #undef FLOAT
 
 op_fence:
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	__sync_synchronize();
 	stalls += RV_STALL_FENCE;
 	NEXT();
 

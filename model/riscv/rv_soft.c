@@ -24,8 +24,8 @@ struct num {
 
 #define SIG_TOP   63
 #define WIDE_BITS 128
-/* Where operands of an addition are put in 128 bits: two bits of headroom above, the rest catches what alignment
- * shifts out. */
+/* Where operands of an addition are put in 128 bits: two bits of headroom above, the rest catches what
+ * alignment shifts out. */
 #define ADD_TOP 125
 
 static unsigned sign_bit(const struct rv_float *format)
@@ -100,8 +100,8 @@ static uint64_t propagate(struct rv_fenv env, struct num a, struct num b)
 	return nan_of(env.format);
 }
 
-/* Whether a magnitude goes up to the next one: `rest` is what is cut off, in units where `half` is half a step,
- * `sticky` that something nonzero lies below. */
+/* Whether a magnitude goes up to the next one: `rest` is what is cut off, in units where `half` is half a
+ * step, `sticky` that something nonzero lies below. */
 static bool rounds_up(struct rv_fenv env, bool negative, bool odd, uint64_t rest, uint64_t half, bool sticky)
 {
 	bool inexact = rest != 0 || sticky;
@@ -156,7 +156,7 @@ static uint64_t round_cut(struct rv_fenv env, bool negative, struct cut cut, boo
 	return kept + rounds_up(env, negative, kept & 1, rest, half, cut.sticky);
 }
 
-/* Tiny after rounding: with an unbounded exponent, the rounded value would still be below the least normal. */
+/* Tiny after rounding: with an unbounded exponent, the rounded value is still below the least normal. */
 static bool stays_tiny(struct rv_fenv env, bool negative, int exp, struct cut cut)
 {
 	bool inexact;

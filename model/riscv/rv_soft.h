@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * IEEE 754-2008 binary32 and binary64 in integers, with what RISC-V chose where the standard leaves a choice:
- * results that are NaN are canonical, tininess is detected after rounding, all five rounding modes. Independent
- * of the host's floating point and its environment. Values are bit patterns; a binary32 is in the low half, the
- * upper half zero.
+ * results that are NaN are canonical, tininess is detected after rounding, all five rounding modes.
+ * Independent of the host's floating point and its environment. Values are bit patterns; a binary32 is in the
+ * low half, the upper half zero.
  *
  * Pure functions; any thread. `flags` takes the exceptions by OR, in fflags layout.
  */
@@ -62,8 +62,8 @@ uint64_t rv_soft_convert(struct rv_fenv env, const struct rv_float *from, uint64
 /* (negative ? -magnitude : magnitude) */
 uint64_t rv_soft_from_int(struct rv_fenv env, bool negative, uint64_t magnitude);
 
-/* To an integer of `bits` (32 or 64) bits, saturated with NV, NaN to the largest; sign-extended to 64 bits as a
- * register holds it, also when unsigned. */
+/* To an integer of `bits` (32 or 64) bits, saturated with NV, NaN to the largest; sign-extended to 64 bits as
+ * a register holds it, also when unsigned. */
 uint64_t rv_soft_to_int(struct rv_fenv env, uint64_t a, unsigned bits, bool is_signed);
 
 enum rv_order {

@@ -54,8 +54,8 @@ struct machine {
 #define MACHINE_CODE     UINT64_C(0x10000)
 #define MACHINE_DATA     UINT64_C(0x20000)
 
-/* A machine with code pages (RX) at MACHINE_CODE and the next, and data pages (RW) at MACHINE_DATA and the next,
- * pc at MACHINE_CODE. */
+/* A machine with code pages (RX) at MACHINE_CODE and the next, and data pages (RW) at MACHINE_DATA and the
+ * next, pc at MACHINE_CODE. */
 struct machine *machine_new(void);
 /* The same with other callbacks than the machine's own. */
 struct machine *machine_new_with(const struct rv_bus_ops *ops);

@@ -91,7 +91,8 @@ static void the_end_of_a_page_costs_no_budget(void **state)
 	machine_free(m);
 }
 
-/* Sums with a loop over a page boundary, long and short branches, memory and a call through the end of a page. */
+/* Sums with a loop over a page boundary, long and short branches, memory and a call through the end of a
+ * page. */
 static void load_program(struct machine *m)
 {
 	MACHINE_CODE_AT(m, CODE, i_addi(A0, 0, 37), i_jal(0, PAGE - 6 - 4));

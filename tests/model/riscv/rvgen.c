@@ -376,7 +376,7 @@ static void step_jalr(struct state *state, const struct choice *choice)
 	emit_filler(state, skip);
 }
 
-/* An address in the data area with room for any access; in its upper half, aligned to 8, for sc without lr. */
+/* An address in the lower half of the data area. The upper half is for sc without lr. */
 static uint64_t data_address(struct state *state, bool aligned)
 {
 	uint32_t offset = rvrandom_below(&state->random, RVPROGRAM_DATA_SIZE / 2 - 16);
@@ -468,9 +468,12 @@ static void step_float(struct state *state, const struct choice *choice)
 
 static void step_int(struct state *state, const struct choice *choice)
 {
-	if (rvrandom_chance(&state->random, 70)) {
-		set_x(state, RS1(choice->wide), rvvalue_int(&state->random));
-		set_x(state, RS2(choice->wide), rvvalue_int(&state->random));
+	uint64_t values[2];
+
+	if (rvrandom_chance(&state->random, 80)) {
+		rvvalue_ints(&state->random, values);
+		set_x(state, RS1(choice->wide), values[0]);
+		set_x(state, RS2(choice->wide), values[1]);
 	}
 	emit_step(state, choice);
 }

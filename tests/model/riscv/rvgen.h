@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random guest programs in which every instruction of the interpreter's table is tried, each followed by a record
- * of all registers in the log: what the program writes out is the log and then the data area.
+ * Random guest programs in which every instruction of the interpreter's table is tried, each followed by a
+ * record of all registers in the log: what the program writes out is the log and then the data area.
  *
- * Two x registers, other ones in every program, belong to the harness: one walks through the log, one is the link
- * to the code that stores a record. Instructions under test may read them, not write them.
+ * Two x registers, other ones in every program, belong to the harness: one walks through the log, one is the
+ * link to the code that stores a record. Instructions under test may read them, not write them.
  */
 #ifndef RVGEN_H
 #define RVGEN_H

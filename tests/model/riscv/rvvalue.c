@@ -41,6 +41,20 @@ uint64_t rvvalue_int(struct rvrandom *random)
 	return rvrandom_chance(random, 40) ? 0 - value : value;
 }
 
+void rvvalue_ints(struct rvrandom *random, uint64_t out[2])
+{
+	static const uint64_t least[] = {UINT64_C(1) << 63, UINT64_C(0xffffffff80000000), 0x80000000};
+
+	out[0] = rvvalue_int(random);
+	out[1] = rvvalue_int(random);
+	if (rvrandom_chance(random, 10))
+		out[1] = 0;
+	if (rvrandom_chance(random, 15)) { /* the overflow of division */
+		out[0] = least[rvrandom_below(random, COUNT(least))];
+		out[1] = UINT64_MAX;
+	}
+}
+
 struct shape {
 	unsigned fraction;
 	unsigned bias;
@@ -54,22 +68,34 @@ static uint64_t ones(unsigned count)
 	return count == 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1;
 }
 
+static uint64_t make(const struct shape *shape, uint64_t sign, int64_t exp, uint64_t fraction)
+{
+	int64_t field = exp + shape->bias;
+
+	if (field < 0)
+		field = 0;
+	if (field > 2 * (int64_t)shape->bias)
+		field = 2 * (int64_t)shape->bias;
+	return sign << (shape->bits - 1) | (uint64_t)field << shape->fraction |
+	       (fraction & ones(shape->fraction));
+}
+
 /* A number with an exponent near `exp` and few or many bits set. */
 static uint64_t near(struct rvrandom *random, const struct shape *shape, int64_t exp)
 {
-	int64_t field = exp + shape->bias + (int64_t)rvrandom_below(random, 5) - 2;
-	uint64_t fraction = rvrandom_next(random) & ones(shape->fraction);
-	uint64_t sign = rvrandom_below(random, 2);
+	uint64_t fraction = rvrandom_next(random);
 
 	if (rvrandom_chance(random, 40)) /* trailing zeros make exact results and ties */
 		fraction &= ~ones(rvrandom_below(random, shape->fraction + 1));
 	else if (rvrandom_chance(random, 30))
 		fraction |= ones(rvrandom_below(random, shape->fraction + 1));
-	if (field < 0)
-		field = 0;
-	if (field > 2 * (int64_t)shape->bias)
-		field = 2 * (int64_t)shape->bias;
-	return sign << (shape->bits - 1) | (uint64_t)field << shape->fraction | fraction;
+	return make(shape, rvrandom_below(random, 2), exp + (int64_t)rvrandom_below(random, 5) - 2, fraction);
+}
+
+/* Exactly this exponent, and next to a power of two. */
+static uint64_t beside(struct rvrandom *random, const struct shape *shape, int64_t exp)
+{
+	return make(shape, rvrandom_below(random, 2), exp, (uint64_t)rvrandom_below(random, 5) - 2);
 }
 
 static uint64_t special(struct rvrandom *random, const struct shape *shape)
@@ -126,12 +152,12 @@ static uint64_t minus_product(const struct shape *shape, uint64_t a, uint64_t b)
 	return a;
 }
 
-static void fill(struct rvrandom *random, const struct shape *shape, uint64_t out[3])
+/* A sum that cancels, a product or quotient at a limit, or anything. */
+static void fill_related(struct rvrandom *random, const struct shape *shape, uint64_t out[3])
 {
 	int64_t first = exponent(random, shape);
 
 	out[0] = near(random, shape, first);
-	/* A sum that cancels, a product or quotient at a limit, or anything. */
 	out[1] = near(random, shape,
 	        rvrandom_chance(random, 40)   ? first
 	        : rvrandom_chance(random, 30) ? 1 - (int64_t)shape->bias - first
@@ -140,8 +166,40 @@ static void fill(struct rvrandom *random, const struct shape *shape, uint64_t ou
 	out[2] = near(random, shape, exponent_of(shape, out[0]) + exponent_of(shape, out[1]));
 	if (rvrandom_chance(random, 30)) /* a fused sum of which only rounding is left */
 		out[2] = minus_product(shape, out[0], out[1]) ^ rvrandom_below(random, 2);
+}
+
+/* A product about the least normal number, from just below and just above. */
+static void fill_least(struct rvrandom *random, const struct shape *shape, uint64_t out[3])
+{
+	int64_t first = (int64_t)rvrandom_below(random, shape->bias) - shape->bias / 2;
+	int64_t least = 1 - (int64_t)shape->bias;
+
+	out[0] = beside(random, shape, first);
+	out[1] = beside(random, shape, least - first - (int64_t)rvrandom_below(random, 2));
+	out[2] = beside(random, shape, least - (int64_t)shape->fraction - 2);
+}
+
+/* About half a unit in the last place added to a number, or to its product with about one. */
+static void fill_half(struct rvrandom *random, const struct shape *shape, uint64_t out[3])
+{
+	int64_t first = (int64_t)rvrandom_below(random, shape->bias) - shape->bias / 2;
+	int64_t half = first - (int64_t)shape->fraction - 1;
+
+	out[0] = make(shape, rvrandom_below(random, 2), first, rvrandom_next(random));
+	out[1] = rvrandom_chance(random, 50) ? beside(random, shape, half) : make(shape, 0, 0, 0);
+	out[2] = beside(random, shape, half);
+}
+
+static void fill(struct rvrandom *random, const struct shape *shape, uint64_t out[3])
+{
+	if (rvrandom_chance(random, 15))
+		fill_least(random, shape, out);
+	else if (rvrandom_chance(random, 15))
+		fill_half(random, shape, out);
+	else
+		fill_related(random, shape, out);
 	for (unsigned i = 0; i < 3; i++)
-		if (rvrandom_chance(random, 12))
+		if (rvrandom_chance(random, 10))
 			out[i] = special(random, shape);
 }
 

@@ -18,8 +18,11 @@ bool rvrandom_chance(struct rvrandom *random, unsigned percent);
 
 uint64_t rvvalue_int(struct rvrandom *random);
 
-/* Three floating-point operands related to each other, as f registers hold them. Now and then a single that is
- * not boxed. */
+/* Two integers; often a pair that division treats specially. */
+void rvvalue_ints(struct rvrandom *random, uint64_t out[2]);
+
+/* Three floating-point operands related to each other, as f registers hold them. Now and then a single that
+ * is not boxed. */
 void rvvalue_singles(struct rvrandom *random, uint64_t out[3]);
 void rvvalue_doubles(struct rvrandom *random, uint64_t out[3]);
 

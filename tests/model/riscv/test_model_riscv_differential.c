@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The interpreter against qemu-riscv64, instruction by instruction: after each one, all registers and fcsr must
- * be the same, and all memory at the end. A failure names seed, instruction and register.
- * RV_SEED=n runs that seed alone, RV_SEEDS=n that many from 1.
+ * The interpreter against qemu-riscv64, instruction by instruction: after each one, all registers and fcsr
+ * must be the same, and all memory at the end. A failure names seed, instruction and register. RV_SEED=n runs
+ * that seed alone, RV_SEEDS=n that many from 1.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include "rv_isa.h"
 #include "rvgen.h"
 
-#define SEEDS    300u
+#define SEEDS    200u
 #define LIMIT    UINT64_C(10000000) /* instructions of a program; a tenth of it is plenty */
 #define MAX_ROWS 512u
 #define REGS     32u

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which instructions are none, against qemu-riscv64: every 16-bit encoding, and 32-bit ones that differ by a few
- * bits from existing ones, that the interpreter's decoder refuses must raise SIGILL there at the same address, and
- * ebreak SIGTRAP. That what the decoder accepts exists there is the differential test's part.
+ * Which instructions are none, against qemu-riscv64: every 16-bit encoding, and 32-bit ones that differ by a
+ * few bits from existing ones, that the interpreter's decoder refuses must raise SIGILL there at the same
+ * address, and ebreak SIGTRAP. That what the decoder accepts exists there is the differential test's part.
  *
  * The guest program handles the signals itself: it logs address and signal and skips 4 bytes.
  */
