@@ -298,6 +298,29 @@ static void it_can_be_reset_and_started_in_the_middle_of_transfers(void **state)
 	assert_int_equal(rvx_reset_message(c), 0);
 }
 
+static void garbage_as_firmware_halts_or_runs_and_the_board_answers(void **state)
+{
+	uint32_t code[96] = {PROLOGUE};
+
+	(void)state;
+	srandom(11);
+	for (unsigned round = 0; round < 300; round++) {
+		/* Behind registers that point at every area: loads and stores, and words of any kind. */
+		for (unsigned i = 7; i < COUNT(code); i++) {
+			uint32_t any = (uint32_t)random() << 1 ^ (uint32_t)random();
+			uint32_t base = (uint32_t[]){S0, S1, A1, A2}[any >> 8 & 3];
+			code[i] = any & 1 ? (any & ~0xFFFFFu) | base << 15 | (any & 0x7F80u) |
+			                            (any & 2 ? 0x23u : 0x03u)
+			                  : any;
+		}
+		START(code);
+		assert_int_equal(rvx_reg32(c, RVX1_ID), RVX1_ID_VALUE);
+		assert_int_equal(rvx_reset_message(c), 0);
+		rvx_command(c, PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
+		assert_int_equal(rvx_reg32(c, RVX1_CP_STATE), RVX1_CP_RESET);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -314,6 +337,7 @@ int main(void)
 	        TEST(it_sees_doorbells_and_sleeps_in_between),
 	        TEST(an_endless_loop_does_not_keep_the_board_from_answering),
 	        TEST(it_can_be_reset_and_started_in_the_middle_of_transfers),
+	        TEST(garbage_as_firmware_halts_or_runs_and_the_board_answers),
 	        TEST(engine_registers_are_zero_and_narrow_accesses_ignored),
 	};
 
