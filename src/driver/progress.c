@@ -18,10 +18,12 @@
 #include "clock.h"
 #include "device.h"
 
-#define POLLER_MS        10
-#define POLLER_BURST_NS  (50 * RIG_NS_PER_US)  /* it looks on so long after the last change */
-#define SPIN_NS          (100 * RIG_NS_PER_US) /* a waiter looks itself so long before it blocks */
-#define NO_VECTOR_NAP_MS 1                     /* the poller's pace on a function without interrupts */
+#define POLLER_MS       10
+#define POLLER_BURST_NS (50 * RIG_NS_PER_US) /* it looks on so long after the last change */
+#define SPIN_NS                                                                                              \
+	RIG_NS_PER_MS      /* a waiter looks itself so long before it blocks: waking it, by
+                                                  interrupt and poller, takes some 30 us, which adds little then */
+#define NO_VECTOR_NAP_MS 1 /* the poller's pace on a function without interrupts */
 #define SPINS_A_YIELD    32u
 
 void rig_dev_set_fault(struct rig_dev *dev, const char *format, ...)
@@ -215,11 +217,9 @@ static bool spin(struct rig_dev *dev, uint64_t seen, uint64_t until)
 	unsigned spins = 0;
 
 	while (!moved(dev, seen)) {
-		if (rig_dev_faulted(dev) || rig_clock_ns() >= until)
-			return false;
 		rig_pause();
 		if (++spins % SPINS_A_YIELD == 0) {
-			if (rig_dev_check_fault(dev))
+			if (rig_dev_check_fault(dev) || rig_clock_ns() >= until)
 				return false;
 			sched_yield();
 		}
