@@ -18,11 +18,11 @@
 #include "clock.h"
 #include "device.h"
 
-#define POLLER_MS       10
-#define POLLER_BURST_NS (50 * RIG_NS_PER_US) /* it looks on so long after the last change */
-#define SPIN_NS                                                                                              \
-	RIG_NS_PER_MS      /* a waiter looks itself so long before it blocks: waking it, by
-                                                  interrupt and poller, takes some 30 us, which adds little then */
+/* A waiter looks itself for SPIN_NS before it blocks: waking it, by interrupt and poller, takes some 30 us, which adds little
+   to a wait that took so long already. */
+#define POLLER_MS        10
+#define POLLER_BURST_NS  (50 * RIG_NS_PER_US) /* it looks on so long after the last change */
+#define SPIN_NS          RIG_NS_PER_MS
 #define NO_VECTOR_NAP_MS 1 /* the poller's pace on a function without interrupts */
 #define SPINS_A_YIELD    32u
 
