@@ -5,9 +5,10 @@
 
 #include "rt.h"
 
-/* One a device name of the process, for ever: names are few. */
+/* A name that some thread is opening: one at a time does. */
 struct name {
 	struct name *next;
+	unsigned users; /* threads that open it or wait to */
 	pthread_mutex_t lock;
 	char text[RT_NAME_BYTES];
 };
@@ -53,9 +54,27 @@ static struct name *get_name(const char *text)
 		names = name = made;
 		made = NULL;
 	}
+	name->users++;
 	rig_rt_unlock(&rig_rt_registry);
 	free(made);
 	return name;
+}
+
+static void put_name(struct name *name)
+{
+	struct name **at;
+
+	rig_rt_lock(&rig_rt_registry);
+	if (--name->users) {
+		rig_rt_unlock(&rig_rt_registry);
+		return;
+	}
+	for (at = &names; *at != name; at = &(*at)->next)
+		;
+	*at = name->next;
+	rig_rt_unlock(&rig_rt_registry);
+	(void)pthread_mutex_destroy(&name->lock);
+	free(name);
 }
 
 static int check_version(const char *what, uint32_t version)
@@ -275,6 +294,7 @@ int rig_open_with(
 	(void)pthread_mutex_lock(&name->lock);
 	code = open_named(opener, options, device);
 	(void)pthread_mutex_unlock(&name->lock);
+	put_name(name);
 	if (code)
 		return code;
 	if (rig_rt_failed())
