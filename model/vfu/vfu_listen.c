@@ -2,6 +2,7 @@
 /* A path that clients connect to, one after the other. */
 #include <errno.h>
 #include <libgen.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -132,11 +133,22 @@ static void meet_client(struct vfu_device *dev, int fd)
 	}
 }
 
+/* The client is gone, or going, although its last messages may still be here. Who comes next was right to come. */
+static bool is_leaving(const struct vfu_device *dev)
+{
+	struct pollfd client = {.fd = dev->conn.fd, .events = POLLRDHUP};
+
+	if (dev->conn.fd < 0)
+		return false;
+	return dev->conn.dead ||
+	       (poll(&client, 1, 0) > 0 && (client.revents & (POLLRDHUP | POLLHUP | POLLERR)));
+}
+
 int vfu_listen_poll(struct vfu_device *dev)
 {
 	int did = 0;
 
-	while (dev->listen.fd >= 0) {
+	while (dev->listen.fd >= 0 && !is_leaving(dev)) {
 		int fd = accept4(dev->listen.fd, NULL, NULL, SOCK_CLOEXEC);
 
 		if (fd < 0)

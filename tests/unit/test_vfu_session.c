@@ -596,6 +596,23 @@ static void clients_of_a_path_come_one_after_the_other(void **state)
 	assert_int_equal(p->connects, 2);
 }
 
+static void a_client_that_comes_as_the_last_one_leaves_is_served(void **state)
+{
+	struct peer *p = *state;
+
+	assert_int_equal(vfu_listen(p->dev, path), 0);
+	p->fd = dial();
+	assert_int_equal(peer_version(p, 0, 1, NULL), 0);
+	peer_send(p, 3, VFU_CMD_DEVICE_RESET, 0, NULL, 0, NULL, 0);
+	peer_hang_up(p);
+	p->fd = dial();
+	peer_poll(p);
+	peer_poll(p);
+	assert_int_equal(peer_version(p, 0, 1, NULL), 0);
+	assert_int_equal(p->connects, 2);
+	assert_null(strstr(p->logs, "second client"));
+}
+
 static void an_occupied_path_is_refused_with_the_reason(void **state)
 {
 	struct peer *p = *state;
@@ -771,6 +788,7 @@ int main(void)
 	        CLOSED(a_request_that_memory_is_missing_for_fails_and_leaks_nothing),
 	        FOLDER(a_path_is_private_and_goes_with_the_object),
 	        FOLDER(clients_of_a_path_come_one_after_the_other),
+	        FOLDER(a_client_that_comes_as_the_last_one_leaves_is_served),
 	        FOLDER(an_occupied_path_is_refused_with_the_reason),
 	        FOLDER(a_stale_path_is_refused_and_left_alone),
 	        FOLDER(a_folder_that_others_can_write_is_refused),
