@@ -66,8 +66,8 @@ static int check_launch(struct rvx1 *rvx1, const struct rig_launch_part *part, c
 
 	if (!volume(block->groups, UINT64_MAX))
 		return rig_error_set(RIG_NEVER,
-		        "a grid of %u x %u x %u groups: every dimension is at least 1", block->groups[0],
-		        block->groups[1], block->groups[2]);
+		        "a grid of %u x %u x %u groups: at least 1 a dimension, below 2^64 in all",
+		        block->groups[0], block->groups[1], block->groups[2]);
 	if (block->shared > rvx1->group_shared)
 		return rig_error_set(RIG_NEVER, "%u bytes of shared memory: the board has %u", block->shared,
 		        rvx1->group_shared);
