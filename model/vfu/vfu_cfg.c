@@ -56,11 +56,15 @@ void vfu_cfg_set(struct vfu_device *dev, uint32_t off, unsigned size, uint32_t v
 
 uint32_t vfu_cfg_cap(const struct vfu_device *dev, uint8_t id)
 {
-	uint32_t at = dev->cfg[PCI_CAPABILITY_LIST];
+	uint32_t at = dev->cfg[PCI_CAPABILITY_LIST], left = CONFIG_LEGACY / PCI_CAP_SIZEOF;
 
-	while (at && dev->cfg[at] != id)
+	/* Bounded, because a function that reads as all ones has a list that loops. */
+	for (; at && left; left--) {
+		if (dev->cfg[at] == id)
+			return at;
 		at = dev->cfg[at + PCI_CAP_LIST_NEXT];
-	return at;
+	}
+	return 0;
 }
 
 bool vfu_bus_master(const struct vfu_device *dev)
