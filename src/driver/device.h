@@ -104,7 +104,7 @@ struct rig_dev {
 	pthread_mutex_t lock;
 	struct rig_tlsf *pools[RIG_BOARD_POOLS];
 	struct rig_mmu_space *space;
-	struct rig_ranges system; /* bus addresses whose pages are in the tables for good */
+	struct rig_ranges system; /* bus addresses whose pages are in the tables */
 	struct image *images;     /* code.c's */
 	uint32_t stacks;          /* slots that have memory */
 	uint64_t bus_bytes;
@@ -132,8 +132,8 @@ int rig_port_init(struct rig_dev *dev);
 /* space.c: tables. Under dev->lock. */
 int rig_dev_space_open(struct rig_dev *dev);
 void rig_dev_space_close(struct rig_dev *dev);
-/* System memory at a bus address; the pages stay in the tables for good, so the address must never be anything else. */
-int rig_dev_map_arena(struct rig_dev *dev, uint64_t iova, uint64_t bytes);
+/* System memory at a bus address, each at the same place whatever lies there. An arena's pages stay in the tables when it
+   is gone, so some or all may be there already. The text of a failure is in rig_pci_error(). */
 int rig_dev_map_system(struct rig_dev *dev, uint64_t iova, uint64_t bytes);
 int rig_dev_unmap_system(struct rig_dev *dev, uint64_t iova, uint64_t bytes);
 /* Makes sure that `slots` stacks exist. -ENOMEM with *short_bytes. */

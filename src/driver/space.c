@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "device.h"
+#include "error.h"
 
 #define WORK_FLAGS (RIG_MMU_READ | RIG_MMU_WRITE | RIG_MMU_USER)
 #define POKE_BATCH 128u
@@ -107,7 +108,7 @@ static int check_bits(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
 	return 0;
 }
 
-int rig_dev_map_system(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
+static int map_gap(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
 {
 	int err = check_bits(dev, iova, bytes);
 
@@ -119,8 +120,10 @@ int rig_dev_map_system(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
 int rig_dev_unmap_system(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
 {
 	uint64_t stamp, va = dev->facts.system_va + iova;
-	int err = rig_mmu_unmap(dev->space, va, bytes);
+	int err = rig_ranges_sub(&dev->system, iova, iova + bytes - 1);
 
+	if (!err)
+		err = rig_mmu_unmap(dev->space, va, bytes);
 	if (err)
 		return err;
 	stamp = rig_mmu_stamp(dev->space);
@@ -148,7 +151,7 @@ static bool next_gap(const struct rig_ranges *set, uint64_t first, uint64_t last
 	return first <= last;
 }
 
-int rig_dev_map_arena(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
+static int map_gaps(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
 {
 	uint64_t first, end;
 	struct rig_range gap;
@@ -162,7 +165,7 @@ int rig_dev_map_arena(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
 		err = rig_ranges_add(&dev->system, gap.first, gap.last);
 		if (err)
 			return err;
-		err = rig_dev_map_system(dev, gap.first, gap.last - gap.first + 1);
+		err = map_gap(dev, gap.first, gap.last - gap.first + 1);
 		if (err) {
 			rig_ranges_sub(&dev->system, gap.first, gap.last);
 			return err;
@@ -170,6 +173,15 @@ int rig_dev_map_arena(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
 		first = gap.last + 1;
 	}
 	return 0;
+}
+
+int rig_dev_map_system(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
+{
+	int err = map_gaps(dev, iova, bytes);
+
+	return err ? rig_vfio_fail(
+	                     err, NULL, "page tables for bus address 0x%" PRIx64 " + 0x%" PRIx64, iova, bytes)
+	           : 0;
 }
 
 int rig_dev_stacks(struct rig_dev *dev, uint32_t slots, uint64_t *short_bytes)
