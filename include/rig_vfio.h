@@ -9,6 +9,8 @@
  * Options, for every form after a ',' (for sim after the first ':'):
  *   completion=poll|store  how the timeline word advances; poll is the default
  *   hang=TIME              lost after so long without progress: 500ms, 2s; the board's default otherwise
+ *   poller=CPU             the thread that watches for completions is pinned to that CPU and never sleeps; by default it
+ *                          sleeps until the function's interrupt
  *   firmware=DIR           where the firmware image is looked for first
  * and of sim alone:
  *   mem=SIZE               board memory: 64M to 8G; 256M is the default

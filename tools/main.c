@@ -15,7 +15,8 @@ static const char devices_text[] =
         "DEVICE is sim (a model of the reference board that ends with the command), sim:OPTION,..., "
         "vfio-user:PATH (a device "
         "process at a UNIX socket) or a PCI address as 0000:65:00.0 (kernel VFIO: not yet).\n"
-        "Options after sim: or after a comma: completion=poll|store, hang=TIME (500ms, 2s), firmware=DIR; of "
+        "Options after sim: or after a comma: completion=poll|store, hang=TIME (500ms, 2s), poller=CPU, "
+        "firmware=DIR; of "
         "sim also mem=SIZE, "
         "aperture=SIZE (64M, 1G) and fault=NAME[=N] (hang, late, halt, die, die-boot, refuse-boot; several "
         "joined by +).";

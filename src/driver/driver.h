@@ -21,6 +21,8 @@ struct rig_driver_options {
 	/* Called by release, after the function was given back: for whoever started its process. */
 	void (*released)(void *arg);
 	void *released_arg;
+	bool pinned; /* the poller runs on `cpu` alone and never sleeps */
+	int cpu;
 };
 
 #define RIG_DRIVER_BOOT_MS 10000u

@@ -124,6 +124,26 @@ static void drain(int fd)
 		;
 }
 
+static void *spinner(void *arg)
+{
+	struct rig_dev *dev = arg;
+	struct rig_progress *p = &dev->progress;
+	uint64_t seen = rig_dev_progress(dev);
+	unsigned spins = 0;
+
+	while (!atomic_load_explicit(&p->quit, memory_order_relaxed)) {
+		uint64_t value = rig_dev_progress(dev);
+
+		if (value != seen)
+			wake_sleepers(dev);
+		seen = value;
+		rig_pause();
+		if (++spins % SPINS_A_YIELD == 0 && rig_dev_check_fault(dev))
+			break;
+	}
+	return NULL;
+}
+
 static void *poller(void *arg)
 {
 	struct rig_dev *dev = arg;
@@ -164,6 +184,30 @@ static int arm_vectors(struct rig_dev *dev)
 	return err ? rig_error_set(err, "arming %u MSI-X vectors: %s", n, rig_pci_error()) : 0;
 }
 
+static int start_poller(struct rig_dev *dev)
+{
+	struct rig_progress *p = &dev->progress;
+	pthread_attr_t attributes;
+	cpu_set_t cpus;
+	int err;
+
+	pthread_attr_init(&attributes);
+	if (dev->options.pinned) {
+		CPU_ZERO(&cpus);
+		CPU_SET((unsigned)dev->options.cpu, &cpus);
+		pthread_attr_setaffinity_np(&attributes, sizeof(cpus), &cpus);
+	}
+	err = pthread_create(&p->poller, &attributes, dev->options.pinned ? spinner : poller, dev);
+	pthread_attr_destroy(&attributes);
+	if (err && dev->options.pinned)
+		return rig_error_set(
+		        -err, "a poller on CPU %d (error %d): is there such a CPU?", dev->options.cpu, err);
+	if (err)
+		return rig_error_set(-err, "the poller's thread (error %d)", err);
+	p->polling = true;
+	return 0;
+}
+
 int rig_dev_progress_open(struct rig_dev *dev)
 {
 	struct rig_progress *p = &dev->progress;
@@ -178,11 +222,7 @@ int rig_dev_progress_open(struct rig_dev *dev)
 	err = arm_vectors(dev);
 	if (err)
 		return err;
-	err = pthread_create(&p->poller, NULL, poller, dev);
-	if (err)
-		return rig_error_set(-err, "the poller's thread (error %d)", err);
-	p->polling = true;
-	return 0;
+	return start_poller(dev);
 }
 
 void rig_dev_progress_close(struct rig_dev *dev)
@@ -190,6 +230,7 @@ void rig_dev_progress_close(struct rig_dev *dev)
 	struct rig_progress *p = &dev->progress;
 	uint64_t one = 1;
 
+	atomic_store_explicit(&p->quit, true, memory_order_relaxed);
 	if (p->polling) {
 		while (write(p->quit_fd, &one, sizeof(one)) < 0 && errno == EINTR)
 			;

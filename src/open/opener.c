@@ -62,6 +62,9 @@ static int make(void *arg, rig_atomic_u64 *word, void **device, char *why, size_
 	struct rig_driver_options options = {
 	        .store = o->spec.store,
 	        .hang_ms = o->spec.hang_ms,
+
+	        .pinned = o->spec.poller_cpu >= 0,
+	        .cpu = o->spec.poller_cpu,
 	        .firmware_dir = o->spec.firmware[0] ? o->spec.firmware : NULL,
 	        .log = o->log,
 	};

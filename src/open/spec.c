@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,6 +85,17 @@ static int set_hang(struct rig_spec *spec, const char *value)
 	return 0;
 }
 
+static int set_poller(struct rig_spec *spec, const char *value)
+{
+	char *end;
+	unsigned long cpu = strtoul(value, &end, 10);
+
+	if (!isdigit((unsigned char)*value) || *end || cpu >= CPU_SETSIZE)
+		return rig_error_set(-EINVAL, "poller=%s: the number of a CPU, below %d", value, CPU_SETSIZE);
+	spec->poller_cpu = (int)cpu;
+	return 0;
+}
+
 static int set_text(char *to, size_t room, const char *key, const char *value)
 {
 	if (!*value || strlen(value) >= room)
@@ -151,6 +163,8 @@ static int set_option(struct rig_spec *spec, const char *key, const char *value)
 		return set_completion(spec, value);
 	if (!strcmp(key, "hang"))
 		return set_hang(spec, value);
+	if (!strcmp(key, "poller"))
+		return set_poller(spec, value);
 	if (!strcmp(key, "firmware"))
 		return set_text(spec->firmware, sizeof(spec->firmware), key, value);
 	if (spec->kind == RIG_SPEC_SIM && !strcmp(key, "mem"))
@@ -159,8 +173,8 @@ static int set_option(struct rig_spec *spec, const char *key, const char *value)
 		return set_aperture(spec, value);
 	if (spec->kind == RIG_SPEC_SIM && !strcmp(key, "fault"))
 		return set_fault(spec, value);
-	return rig_error_set(-EINVAL, "option %s: %s takes completion, hang, firmware%s", key, spec->base,
-	        spec->kind == RIG_SPEC_SIM ? ", mem, aperture, fault" : "");
+	return rig_error_set(-EINVAL, "option %s: %s takes completion, hang, poller, firmware%s", key,
+	        spec->base, spec->kind == RIG_SPEC_SIM ? ", mem, aperture, fault" : "");
 }
 
 static int parse_options(struct rig_spec *spec, const char *text)
@@ -219,6 +233,7 @@ int rig_spec_parse(const char *device, struct rig_spec *spec)
 	int err;
 
 	memset(spec, 0, sizeof(*spec));
+	spec->poller_cpu = -1;
 	if (!device)
 		return rig_error_set(-EINVAL, "device: NULL");
 	options = !strncmp(device, "sim:", 4) ? device + 3 : strchr(device, ',');

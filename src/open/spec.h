@@ -18,6 +18,7 @@ struct rig_spec {
 	char fault[RIG_SPEC_FAULT];   /* as rvx1-model takes it: ',' between several; "" if not given */
 	uint64_t memory, aperture;    /* bytes; 0 if not given */
 	int64_t hang_ms;              /* 0 if not given */
+	int poller_cpu;               /* -1 if not given */
 	bool store;
 };
 

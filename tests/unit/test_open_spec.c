@@ -39,6 +39,9 @@ static void every_option_of_sim_is_understood(void **state)
 	assert_int_equal(spec.hang_ms, 2000);
 	assert_string_equal(spec.fault, "late=5,die=2");
 	assert_string_equal(spec.firmware, "/tmp");
+	assert_int_equal(spec.poller_cpu, -1);
+	assert_int_equal(rig_spec_parse("sim:poller=1", &spec), 0);
+	assert_int_equal(spec.poller_cpu, 1);
 }
 
 static void times_are_seconds_or_milliseconds(void **state)
