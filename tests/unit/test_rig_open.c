@@ -252,6 +252,55 @@ static void the_first_value_follows_what_make_raised(void **state)
 	help_close(&b);
 }
 
+static void cache_zero(struct rig_facts *f)
+{
+	f->has_cache_bytes = true;
+	f->cache_bytes = 0;
+}
+
+/* contract.md 2.1 */
+static void a_slot_near_the_last_value_is_retired(void **state)
+{
+	struct polled_options o = help_options();
+	struct rig_submission *s;
+	struct rig_point worn;
+	struct bench b;
+
+	(void)state;
+	o.base = (UINT64_C(1) << RIG_VALUE_BITS) - (UINT64_C(1) << 39);
+	b = help_open(&o);
+	s = help_empty(b.d);
+	worn = help_submit(s, NULL);
+	assert_ok(rig_wait(worn));
+	rig_submission_put(s);
+	help_close(&b);
+	o.base = 0;
+	b = help_open(&o);
+	s = help_empty(b.d);
+	assert_int_not_equal(rig_point_slot(help_submit(s, NULL)), rig_point_slot(worn));
+	rig_submission_put(s);
+	help_close(&b);
+	assert_int_equal(rig_reached(worn), 1);
+}
+
+/* E-025 and E-044 together: the word of the driver's own is given back by a refused open too. */
+static void a_refused_handle_gets_its_own_word_back(void **state)
+{
+	struct polled_options o = help_options();
+	struct polled *p;
+	struct rig_device *d;
+
+	(void)state;
+	o.own_word = true;
+	p = polled_new(&o);
+	polled_edit_facts(p, cache_zero);
+	assert_int_equal(rig_open(polled_opener(p), &d), -EINVAL);
+	assert_int_equal(polled_count(p, POLLED_FREE), 1);
+	assert_int_equal(polled_left(p), 0);
+	assert_null(polled_breach(p));
+	polled_free(p);
+}
+
 /* E-043, E-044 */
 static void a_fault_while_facts_are_read_fails_the_open_and_stops_the_handle(void **state)
 {
@@ -294,12 +343,6 @@ static void hang_negative(struct rig_facts *f)
 {
 	f->has_hang_ms = true;
 	f->hang_ms = -1;
-}
-
-static void cache_zero(struct rig_facts *f)
-{
-	f->has_cache_bytes = true;
-	f->cache_bytes = 0;
 }
 
 static void alignment_zero(struct rig_facts *f)
@@ -501,6 +544,8 @@ int main(void)
 	        cmocka_unit_test(closed_devices_give_their_slots_back),
 	        cmocka_unit_test(a_short_word_keeps_its_slot),
 	        cmocka_unit_test(the_first_value_follows_what_make_raised),
+	        cmocka_unit_test(a_slot_near_the_last_value_is_retired),
+	        cmocka_unit_test(a_refused_handle_gets_its_own_word_back),
 	        cmocka_unit_test(a_fault_while_facts_are_read_fails_the_open_and_stops_the_handle),
 	        cmocka_unit_test(facts_out_of_bounds_are_refused_by_name),
 	        cmocka_unit_test(facts_and_values_answer_after_the_stop),

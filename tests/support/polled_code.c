@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "polled_state.h"
+
+static void run_add(const struct rig_block *block, const void *params)
+{
+	const struct polled_add *p = params;
+	uint32_t *dst = (uint32_t *)(uintptr_t)p->dst;
+	uint32_t i, n = block->groups[0] * block->threads[0];
+
+	for (i = 0; i < n; i++)
+		dst[i] += p->add;
+}
+
+static void run_nothing(const struct rig_block *block, const void *params)
+{
+	(void)block;
+	(void)params;
+}
+
+static const struct function functions[] = {
+        {"add", true, true, sizeof(struct polled_add), 64, run_add},
+        {"limited", true, true, 8, 16, run_nothing},
+        {"free", false, false, 0, 0, run_nothing},
+};
+
+static int make_image(struct device *d, void **image)
+{
+	struct image *i = calloc(1, sizeof(*i));
+
+	if (!i)
+		return -ENOMEM;
+	i->device = d;
+	lock(d->p);
+	i->next = d->p->images;
+	d->p->images = i;
+	d->p->nimages++;
+	unlock(d->p);
+	*image = i;
+	return 0;
+}
+
+static int place(void *device, const void *binary, size_t bytes, void *region, uint8_t *buffer, void **image)
+{
+	struct device *d = device;
+	const struct region *r = region;
+	int code;
+
+	(void)binary;
+	(void)bytes;
+	(void)enter(d, POLLED_PLACE, false);
+	if (r->kind != RIG_DEVICE || r->size < PLACE_BYTES)
+		polled_break(d->p, "E-211: place got %llu bytes of kind %d", (unsigned long long)r->size,
+		        (int)r->kind);
+	memset(buffer, PLACE_BYTE, PLACE_BYTES);
+	code = make_image(d, image);
+	return leave(d, code);
+}
+
+int polled_d_load(void *device, const void *binary, size_t bytes, struct rig_code *code, const char **text)
+{
+	struct device *d = device;
+
+	if (enter(d, POLLED_LOAD, true))
+		return faults(d->p) ? fault(d, text)
+		                    : leave(d, rig_error_set(-ENOMEM, "injected refusal of load"));
+	if (bytes != sizeof(POLLED_BINARY) || memcmp(binary, POLLED_BINARY, bytes) != 0)
+		return leave(d, rig_error_set(-ENOEXEC, "not a polled image"));
+	if (d->p->o.place) {
+		code->kind = RIG_PLACE;
+		code->bytes = PLACE_BYTES;
+		code->place = place;
+		return leave(d, 0);
+	}
+	code->kind = RIG_LOADED;
+	return leave(d, make_image(d, &code->image));
+}
+
+static bool is_loaded(struct polled *p, const void *image)
+{
+	struct image *i;
+
+	lock(p);
+	for (i = p->images; i && i != image; i = i->next)
+		;
+	unlock(p);
+	return i != NULL;
+}
+
+int polled_d_entry(void *device, void *image, const char *name, struct rig_entry *entry, uint64_t *missing,
+        const char **text)
+{
+	struct device *d = device;
+	size_t i;
+
+	if (enter(d, POLLED_ENTRY, true)) {
+		*missing = PAGE;
+		return faults(d->p) ? fault(d, text) : leave(d, RIG_NO_MEMORY);
+	}
+	if (!is_loaded(d->p, image))
+		polled_break(d->p, "E-219: entry of an image that is not loaded");
+	if (d->p->short_entries) {
+		d->p->short_entries--;
+		*missing = PAGE;
+		return leave(d, RIG_NO_MEMORY);
+	}
+	for (i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		if (strcmp(functions[i].name, name) != 0)
+			continue;
+		entry->code = i;
+		entry->launch = (uintptr_t)&functions[i];
+		entry->has_params = functions[i].has_params;
+		entry->params = functions[i].params;
+		entry->has_threads = functions[i].has_threads;
+		entry->threads = functions[i].threads;
+		return leave(d, RIG_ENTRY);
+	}
+	return leave(d, RIG_ABSENT);
+}
+
+int polled_d_unload(void *device, void *image, const char **text)
+{
+	struct device *d = device;
+	struct image **at, *i;
+	bool fails;
+
+	atomic_fetch_add(&d->cold_calls, 1);
+	fails = begin(d->p, POLLED_UNLOAD, !d->stopped && faults(d->p));
+	check_late(d, "unload");
+	if (!d->stopped && rig_word_load(d->shown) < d->last)
+		polled_break(d->p, "unload while work is under way");
+	lock(d->p);
+	for (at = &d->p->images; *at && *at != image; at = &(*at)->next)
+		;
+	i = *at;
+	if (i) {
+		*at = i->next;
+		d->p->nimages--;
+	}
+	unlock(d->p);
+	if (!i)
+		polled_break(d->p, "an image unloaded twice");
+	free(i);
+	return fails ? fault(d, text) : leave(d, 0);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "polled_state.h"
+
+static void hot_enter(struct device *d, enum polled_call call)
+{
+	if (atomic_fetch_add(&d->hot_calls, 1) != 0)
+		polled_break(d->p, "E-103: two hot calls at a time");
+	if (d->stopped)
+		polled_break(d->p, "hot call %d after stop", (int)call);
+}
+
+static int hot_leave(struct device *d, int answer)
+{
+	atomic_fetch_sub(&d->hot_calls, 1);
+	return answer;
+}
+
+static bool is_runnable(const struct device *d, const struct rig_part *part, uint32_t index)
+{
+	const struct rig_queue *queues = d->p->o.queues;
+	uint32_t i;
+
+	if (part->queue >= d->p->o.nqueues) {
+		polled_break(d->p, "E-082: part %u on queue %u", index, part->queue);
+		return false;
+	}
+	for (i = 0; i < part->nafter; i++)
+		if (part->after[i] >= index)
+			polled_break(d->p, "E-083: part %u after %u", index, part->after[i]);
+	return part->kind >= RIG_WORDS && part->kind <= RIG_LAUNCH &&
+	       queues[part->queue].runs & RIG_RUNS(part->kind);
+}
+
+static bool fits_ever(struct device *d, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
+        const struct rig_run *run)
+{
+	uint32_t i;
+
+	if (nparts > MOST_PARTS || nwaits > MOST_WAITS || run->nslots > MOST_SLOTS ||
+	        run->args_bytes > ARGS_BYTES)
+		return false;
+	for (i = 0; i < nparts; i++) {
+		const struct rig_part *part = &parts[i];
+
+		if (!is_runnable(d, part, i))
+			return false;
+		if (part->kind == RIG_LAUNCH && rig_launch_block(run, &part->u.launch)->shared > PAGE)
+			return false;
+	}
+	return true;
+}
+
+static int answer_room(struct device *d, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
+        const struct rig_run *run)
+{
+	uint64_t shown = rig_word_load(d->shown);
+
+	if (!fits_ever(d, parts, nparts, nwaits, run))
+		return rig_error_set(RIG_NEVER, "more than %u parts, or work of no kind", MOST_PARTS);
+	if (nparts > d->p->parts_now) {
+		d->grow_due = true;
+		return RIG_GROW;
+	}
+	if (d->p->o.always_later)
+		return RIG_LATER;
+	return d->last - shown >= d->p->o.capacity ? RIG_LATER : RIG_FITS;
+}
+
+static int d_room(void *self, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
+        const struct rig_run *run, void *scratch)
+{
+	struct device *d = self;
+	int answer;
+
+	hot_enter(d, POLLED_ROOM);
+	if (begin(d->p, POLLED_ROOM, d->p->failure == POLLED_REFUSES))
+		return hot_leave(d, rig_error_set(RIG_NEVER, "injected refusal of room"));
+	d->room_parts = parts;
+	d->room_nparts = nparts;
+	d->room_nwaits = nwaits;
+	answer = answer_room(d, parts, nparts, nwaits, run);
+	d->room_fits = answer == RIG_FITS;
+	d->stamp++;
+	if (nparts && ((uintptr_t)scratch % 16))
+		polled_break(d->p, "the scratch is not aligned");
+	if (nparts)
+		memset(scratch, (int)(d->stamp & 0xff), (size_t)nparts * RIG_SCRATCH);
+	return hot_leave(d, answer);
+}
+
+static void check_submit(struct device *d, uint64_t value, const struct rig_part *parts, uint32_t nparts,
+        const struct rig_wait *waits, uint32_t nwaits, const uint8_t *scratch)
+{
+	rig_atomic_u64 *words = rig_words();
+	uint32_t i;
+
+	if (value != d->last + 1)
+		polled_break(d->p, "E-125: value %llu after %llu", (unsigned long long)value,
+		        (unsigned long long)d->last);
+	if (!d->room_fits || parts != d->room_parts || nparts != d->room_nparts || nwaits != d->room_nwaits)
+		polled_break(d->p, "E-104, E-114: submit without a room that fits");
+	d->room_fits = false;
+	for (i = 0; i < nparts * RIG_SCRATCH; i++)
+		if (scratch[i] != (uint8_t)(d->stamp & 0xff))
+			polled_break(d->p, "E-111, E-112: the scratch changed");
+	for (i = 0; i < nwaits; i++)
+		if (waits[i].word < words || waits[i].word >= words + RIG_WORD_COUNT ||
+		        waits[i].word == d->word)
+			polled_break(d->p, "a wait for no word of another device");
+}
+
+static void keep(struct device *d, uint64_t value, const struct rig_part *parts, uint32_t nparts,
+        const struct rig_wait *waits, uint32_t nwaits, const struct rig_run *run)
+{
+	struct value *v = &d->ring[value % d->p->o.capacity];
+
+	v->nparts = nparts;
+	v->nwaits = nwaits;
+	v->nslots = run->nslots;
+	v->args_bytes = run->args_bytes;
+	if (nparts)
+		memcpy(v->parts, parts, nparts * sizeof(*parts));
+	if (nwaits)
+		memcpy(v->waits, waits, nwaits * sizeof(*waits));
+	if (run->nslots)
+		memcpy(v->slots, run->slots, run->nslots * sizeof(*run->slots));
+	if (run->args_bytes)
+		memcpy(v->args, run->args, run->args_bytes);
+	if (nparts)
+		memcpy(d->p->last_parts, parts, nparts * sizeof(*parts));
+	d->p->last_nparts = nparts;
+	d->p->last_nwaits = nwaits;
+}
+
+/* Fills run at once: what they write is the test's own. */
+static int run_fills(struct device *d, uint64_t value, const struct rig_part *parts, uint32_t nparts)
+{
+	uint32_t i;
+
+	for (i = 0; i < nparts; i++)
+		if (parts[i].kind == RIG_FILL && parts[i].u.fill.fill(d, parts[i].u.fill.arg, value))
+			return -1;
+	return 0;
+}
+
+static int d_submit(void *self, uint64_t value, const struct rig_part *parts, uint32_t nparts,
+        const struct rig_wait *waits, uint32_t nwaits, const struct rig_run *run, void *scratch,
+        struct rig_times *times, const char **failure)
+{
+	struct device *d = self;
+	bool fails;
+
+	hot_enter(d, POLLED_SUBMIT);
+	fails = begin(d->p, POLLED_SUBMIT, faults(d->p));
+	check_submit(d, value, parts, nparts, waits, nwaits, scratch);
+	if (times)
+		polled_break(d->p, "E-133: times without a profile");
+	lock(d->p);
+	keep(d, value, parts, nparts, waits, nwaits, run);
+	d->last = value;
+	if (!fails && run_fills(d, value, parts, nparts))
+		fails = true;
+	if (!fails && !d->p->o.batch)
+		d->committed = value;
+	(void)pthread_cond_broadcast(&d->p->moved);
+	unlock(d->p);
+	if (fails) {
+		*failure = "injected failure of submit";
+		return hot_leave(d, RIG_FAILED);
+	}
+	return hot_leave(d, d->p->o.batch ? RIG_OK : RIG_COMMITTED);
+}
+
+static int d_commit(void *self, uint64_t value, const char **failure)
+{
+	struct device *d = self;
+
+	hot_enter(d, POLLED_COMMIT);
+	if (begin(d->p, POLLED_COMMIT, faults(d->p))) {
+		*failure = "injected failure of commit";
+		return hot_leave(d, RIG_FAILED);
+	}
+	if (!d->p->o.batch)
+		polled_break(d->p, "E-145: commit asked of a driver that always commits");
+	if (value > d->last)
+		polled_break(d->p, "E-139: commit of %llu past %llu", (unsigned long long)value,
+		        (unsigned long long)d->last);
+	lock(d->p);
+	if (d->committed < value)
+		d->committed = value;
+	(void)pthread_cond_broadcast(&d->p->moved);
+	unlock(d->p);
+	return hot_leave(d, RIG_OK);
+}
+
+const struct rig_driver polled_hot = {RIG_EDGE_VERSION, d_room, d_submit, d_commit, NULL, NULL};
