@@ -105,7 +105,7 @@ struct rig_dev {
 	pthread_mutex_t lock;
 	struct rig_tlsf *pools[RIG_BOARD_POOLS];
 	struct rig_mmu_space *space;
-	struct rig_ranges system; /* bus addresses whose pages are in the tables */
+	struct rig_ranges system; /* bus addresses whose pages arenas put into the tables */
 	struct image *images;     /* code.c's */
 	uint32_t stacks;          /* slots that have memory */
 	uint64_t bus_bytes;
@@ -133,8 +133,10 @@ int rig_port_init(struct rig_dev *dev);
 /* space.c: tables. Under dev->lock. */
 int rig_dev_space_open(struct rig_dev *dev);
 void rig_dev_space_close(struct rig_dev *dev);
-/* System memory at a bus address, each at the same place whatever lies there. An arena's pages stay in the tables when it
-   is gone, so some or all may be there already. The text of a failure is in rig_pci_error(). */
+/* System memory at a bus address, each at the same place whatever lies there. An arena's pages stay in the tables for good,
+   also when the arena is gone and its addresses are given to other memory, which then leaves them alone. Texts of failures
+   are in rig_pci_error(). */
+int rig_dev_map_arena(struct rig_dev *dev, uint64_t iova, uint64_t bytes);
 int rig_dev_map_system(struct rig_dev *dev, uint64_t iova, uint64_t bytes);
 int rig_dev_unmap_system(struct rig_dev *dev, uint64_t iova, uint64_t bytes);
 /* Makes sure that `slots` stacks exist. -ENOMEM with *short_bytes. */

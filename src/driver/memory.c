@@ -108,7 +108,7 @@ static int shared_on_host(struct rig_dev *dev, uint64_t bytes, bool user, struct
 	if (err)
 		return err;
 	if (user)
-		err = rig_dev_map_system(dev, shared->dma.iova, bytes);
+		err = rig_dev_map_arena(dev, shared->dma.iova, bytes);
 	if (err) {
 		rig_dma_free(dev->pci, &shared->dma);
 		return err;
@@ -164,7 +164,7 @@ static int alloc_pinned(struct rig_dev *dev, struct rig_region *region)
 
 	if (err)
 		return err;
-	err = rig_dev_map_system(dev, region->dma.iova, region->bytes);
+	err = rig_dev_map_arena(dev, region->dma.iova, region->bytes);
 	if (err) {
 		rig_dma_free(dev->pci, &region->dma);
 		return err;

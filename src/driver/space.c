@@ -108,8 +108,9 @@ static int check_bits(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
 	return 0;
 }
 
-static int map_gap(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
+static int map_range(struct rig_dev *dev, const struct rig_range *range)
 {
+	uint64_t iova = range->first, bytes = range->last - range->first + 1;
 	int err = check_bits(dev, iova, bytes);
 
 	if (err)
@@ -117,23 +118,12 @@ static int map_gap(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
 	return rig_mmu_map(dev->space, dev->facts.system_va + iova, iova, bytes, WORK_FLAGS | RIG_MMU_SYSTEM);
 }
 
-int rig_dev_unmap_system(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
+static int unmap_range(struct rig_dev *dev, const struct rig_range *range)
 {
-	uint64_t stamp, va = dev->facts.system_va + iova;
-	int err = rig_ranges_sub(&dev->system, iova, iova + bytes - 1);
-
-	if (!err)
-		err = rig_mmu_unmap(dev->space, va, bytes);
-	if (err)
-		return err;
-	stamp = rig_mmu_stamp(dev->space);
-	err = dev->board->invalidate(&dev->port, va, bytes);
-	if (!err)
-		rig_mmu_reap(dev->space, stamp);
-	return err;
+	return rig_mmu_unmap(dev->space, dev->facts.system_va + range->first, range->last - range->first + 1);
 }
 
-/* The first gap of [first, last] that is not in the tables; false when there is none. */
+/* The first gap of [first, last] that no arena has put into the tables; false when there is none. */
 static bool next_gap(const struct rig_ranges *set, uint64_t first, uint64_t last, struct rig_range *gap)
 {
 	size_t i;
@@ -151,21 +141,73 @@ static bool next_gap(const struct rig_ranges *set, uint64_t first, uint64_t last
 	return first <= last;
 }
 
-static int map_gaps(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
+/* All gaps of [first, last], as map_system made them. */
+static int unmap_gaps(struct rig_dev *dev, uint64_t first, uint64_t last)
 {
-	uint64_t first, end;
+	struct rig_range gap;
+	int err = 0;
+
+	while (!err && next_gap(&dev->system, first, last, &gap)) {
+		err = unmap_range(dev, &gap);
+		first = gap.last + 1;
+	}
+	return err;
+}
+
+static int map_gaps(struct rig_dev *dev, uint64_t first, uint64_t last)
+{
+	uint64_t start = first;
+	struct rig_range gap;
+	int err = 0;
+
+	while (!err && next_gap(&dev->system, first, last, &gap)) {
+		err = map_range(dev, &gap);
+		if (!err)
+			first = gap.last + 1;
+	}
+	if (err && first > start)
+		unmap_gaps(dev, start, first - 1);
+	return err;
+}
+
+static int tell(int err, uint64_t iova, uint64_t bytes)
+{
+	return rig_vfio_fail(
+	        err, NULL, "page tables for bus address 0x%" PRIx64 " + 0x%" PRIx64, iova, bytes);
+}
+
+int rig_dev_map_system(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
+{
+	int err = map_gaps(dev, iova, iova + bytes - 1);
+
+	return err ? tell(err, iova, bytes) : 0;
+}
+
+int rig_dev_unmap_system(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
+{
+	uint64_t stamp;
+	int err = unmap_gaps(dev, iova, iova + bytes - 1);
+
+	if (err)
+		return tell(err, iova, bytes);
+	stamp = rig_mmu_stamp(dev->space);
+	err = dev->board->invalidate(&dev->port, dev->facts.system_va + iova, bytes);
+	if (err)
+		return tell(err, iova, bytes);
+	rig_mmu_reap(dev->space, stamp);
+	return 0;
+}
+
+static int map_arena(struct rig_dev *dev, uint64_t first, uint64_t last)
+{
 	struct rig_range gap;
 	int err;
 
-	if (!rig_align_up(bytes, RIG_PAGE, &end))
-		return -ENOMEM;
-	first = iova;
-	end += iova - 1;
-	while (next_gap(&dev->system, first, end, &gap)) {
+	while (next_gap(&dev->system, first, last, &gap)) {
 		err = rig_ranges_add(&dev->system, gap.first, gap.last);
 		if (err)
 			return err;
-		err = map_gap(dev, gap.first, gap.last - gap.first + 1);
+		err = map_range(dev, &gap);
 		if (err) {
 			rig_ranges_sub(&dev->system, gap.first, gap.last);
 			return err;
@@ -175,13 +217,12 @@ static int map_gaps(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
 	return 0;
 }
 
-int rig_dev_map_system(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
+int rig_dev_map_arena(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
 {
-	int err = map_gaps(dev, iova, bytes);
+	uint64_t whole;
+	int err = rig_align_up(bytes, RIG_PAGE, &whole) ? map_arena(dev, iova, iova + whole - 1) : -ENOMEM;
 
-	return err ? rig_vfio_fail(
-	                     err, NULL, "page tables for bus address 0x%" PRIx64 " + 0x%" PRIx64, iova, bytes)
-	           : 0;
+	return err ? tell(err, iova, bytes) : 0;
 }
 
 int rig_dev_stacks(struct rig_dev *dev, uint32_t slots, uint64_t *short_bytes)
