@@ -103,14 +103,14 @@ int bench_open(const struct bench *bench, struct rig_device **device)
 static void leave_a_core(struct work *w)
 {
 	cpu_set_t others = w->cpus;
-	int cpu = 0;
+	size_t cpu = 0;
 
 	while (!CPU_ISSET(cpu, &others))
 		cpu++;
 	CPU_CLR(cpu, &others);
 	if (!CPU_COUNT(&others))
 		return;
-	w->bench.cpu = cpu;
+	w->bench.cpu = (int)cpu;
 	sched_setaffinity(0, sizeof(others), &others);
 }
 
@@ -136,14 +136,15 @@ static void take_the_core(struct work *w)
 		return;
 	free_threads(w);
 	CPU_ZERO(&own);
-	CPU_SET(w->bench.cpu, &own);
+	CPU_SET((size_t)w->bench.cpu, &own);
 	sched_setaffinity(0, sizeof(own), &own);
 }
 
 /* Where the table is not seen growing, stderr tells how far it is. */
 static void tell(struct work *w)
 {
-	if ((w->json || !isatty(STDOUT_FILENO)) && rig_now_ns() - w->told_ns > PROGRESS_NS) {
+	if (w->done < w->count && (w->json || !isatty(STDOUT_FILENO)) &&
+	        rig_now_ns() - w->told_ns > PROGRESS_NS) {
 		w->told_ns = rig_now_ns();
 		fprintf(stderr, "rigctl bench: %u of %u rows\n", w->done, w->count);
 	}
