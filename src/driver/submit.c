@@ -138,8 +138,10 @@ static int encode(struct submission *s, uint32_t nparts)
 	return 0;
 }
 
-static int fail(struct rig_dev *dev, const char **failure)
+/* The value counts as submitted all the same, so that stop raises the word to it. */
+static int fail(struct rig_dev *dev, uint64_t value, const char **failure)
 {
+	atomic_store_explicit(&dev->submitted, value, memory_order_release);
 	*failure = dev->progress.fault;
 	return RIG_FAILED;
 }
@@ -162,7 +164,7 @@ int rig_dev_submit(void *self, uint64_t value, const struct rig_part *parts, uin
 	if (times)
 		*times = (struct rig_times){0, 0}; /* this driver times nothing yet */
 	if (rig_dev_faulted(dev))
-		return fail(dev, failure);
+		return fail(dev, value, failure);
 	if (!encode(&s, nparts)) {
 		publish(&s);
 		return RIG_COMMITTED;
@@ -170,7 +172,7 @@ int rig_dev_submit(void *self, uint64_t value, const struct rig_part *parts, uin
 	for (q = 0; q < dev->facts.nqueues; q++)
 		rig_ring_drop(&dev->queues[q].ring);
 	rig_dev_set_fault(dev, "submission of value %llu failed: %s", (unsigned long long)value, rig_error());
-	return fail(dev, failure);
+	return fail(dev, value, failure);
 }
 
 int rig_dev_commit(void *self, uint64_t value, const char **failure)

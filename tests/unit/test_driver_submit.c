@@ -553,6 +553,28 @@ static void a_fill_that_fails_loses_the_device_and_rings_nothing(void **state)
 	assert_int_equal(passive_written(&t, 0), 0);
 }
 
+static void stop_raises_the_word_to_a_value_whose_submit_failed(void **state)
+{
+	struct fill_seen seen = {.answer = 1};
+	const char *failure = NULL, *fault;
+
+	(void)state;
+	parts[0] = (struct rig_part){.queue = COMPUTE, .kind = RIG_FILL};
+	parts[0].u.fill = (struct rig_fill_part){.fill = fill, .arg = &seen, .ring_units = 1};
+	assert_int_equal(room(1, 0), RIG_FITS);
+	assert_int_equal(t.dev->hot->submit(t.device, 1, parts, 1, NULL, 0, NULL, scratch, NULL, &failure),
+	        RIG_FAILED);
+	/* And one whose submit fails because the device is lost already. */
+	assert_int_equal(room(1, 0), RIG_FITS);
+	assert_int_equal(t.dev->hot->submit(t.device, 2, parts, 1, NULL, 0, NULL, scratch, NULL, &failure),
+	        RIG_FAILED);
+	rig_driver_module.stop(t.device, failure);
+	assert_int_equal(rig_word_load(t.word), 2);
+	rig_driver_module.free(t.device, buffer, &fault);
+	rig_driver_module.release(t.device);
+	t.device = buffer = NULL;
+}
+
 static void a_copy_that_leaves_its_region_is_refused_with_the_bounds(void **state)
 {
 	const char *failure = NULL;
@@ -646,6 +668,7 @@ int main(void)
 	        CASE(room_and_submit_allocate_nothing_and_send_no_message),
 	        CASE(a_fill_is_called_with_its_units_and_what_it_leaves_are_no_ops),
 	        CASE(a_fill_that_fails_loses_the_device_and_rings_nothing),
+	        CASE(stop_raises_the_word_to_a_value_whose_submit_failed),
 	        CASE(a_copy_that_leaves_its_region_is_refused_with_the_bounds),
 	        CASE(a_copy_is_decided_again_at_submit),
 	        CASE(a_value_never_submitted_is_a_fault_and_not_believed),
