@@ -20,7 +20,7 @@
 #define PATH_BYTES    600
 #define NAMES_BYTES   4096
 #define MAX_PIDS      256
-#define NAP_NS        1000000L
+#define NAP_NS        2000000L
 #define NOT_STARTED   126
 #define GLOBALS_WORDS 8
 #define WORKS_FILE    "works.bin"

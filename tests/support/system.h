@@ -88,7 +88,7 @@ void sys_await_models(unsigned n);
 
 /* Waits until `ready` answers true. `what` is for the message. */
 void sys_await(bool (*ready)(void *arg), void *arg, const char *what);
-void sys_nap(void); /* about a millisecond, between two looks */
+void sys_nap(void); /* a few milliseconds, between two looks */
 
 /* ---- A served model ---- */
 
