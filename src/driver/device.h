@@ -82,7 +82,7 @@ struct rig_progress {
 	pthread_cond_t moved;
 	atomic_int sleepers;
 	atomic_bool faulted;
-	atomic_bool quit;           /* the pinned poller is to end */
+	atomic_bool quit;           /* the poller is to end */
 	char fault[RIG_FAULT_TEXT]; /* written once, before faulted */
 	pthread_t poller;
 	bool polling;

@@ -29,18 +29,21 @@
 void rig_dev_set_fault(struct rig_dev *dev, const char *format, ...)
 {
 	struct rig_progress *p = &dev->progress;
+	bool first;
 	va_list args;
 
 	pthread_mutex_lock(&p->lock);
-	if (!atomic_load_explicit(&p->faulted, memory_order_relaxed)) {
+	first = !atomic_load_explicit(&p->faulted, memory_order_relaxed);
+	if (first) {
 		va_start(args, format);
 		vsnprintf(p->fault, sizeof(p->fault), format, args);
 		va_end(args);
 		atomic_store_explicit(&p->faulted, true, memory_order_release);
-		rig_logf(&dev->options.log, RIG_LOG_ERROR, "%s", p->fault);
 	}
 	pthread_cond_broadcast(&p->moved);
 	pthread_mutex_unlock(&p->lock);
+	if (first)
+		rig_logf(&dev->options.log, RIG_LOG_ERROR, "%s", p->fault);
 }
 
 int rig_dev_fault(struct rig_dev *dev, const char **fault)
@@ -85,24 +88,39 @@ uint64_t rig_dev_progress(struct rig_dev *dev)
 	return value;
 }
 
+/* What waiters see, after a look at the device: a device that stores its word may show the value before the word does. */
+static uint64_t look(struct rig_dev *dev)
+{
+	rig_dev_progress(dev);
+	return rig_word_load(dev->word);
+}
+
 static void wake_sleepers(struct rig_dev *dev)
 {
-	if (!atomic_load_explicit(&dev->progress.sleepers, memory_order_seq_cst))
+	/* The word before the count, as block has the count before the word: one of both sees the other. */
+	rig_full();
+	if (!atomic_load_explicit(&dev->progress.sleepers, memory_order_relaxed))
 		return;
 	pthread_mutex_lock(&dev->progress.lock);
 	pthread_cond_broadcast(&dev->progress.moved);
 	pthread_mutex_unlock(&dev->progress.lock);
 }
 
+/* stop waits for the poller and never for work, so the poller looks at this also while work goes on. */
+static bool must_quit(struct rig_dev *dev)
+{
+	return atomic_load_explicit(&dev->progress.quit, memory_order_relaxed);
+}
+
 /* Looks until nothing changed for a while; the last value seen. */
 static uint64_t burst(struct rig_dev *dev)
 {
-	uint64_t last = rig_dev_progress(dev), since = rig_clock_ns();
+	uint64_t last = look(dev), since = rig_clock_ns();
 	unsigned spins = 0;
 
 	wake_sleepers(dev);
-	while (rig_clock_ns() - since < POLLER_BURST_NS && !rig_dev_faulted(dev)) {
-		uint64_t value = rig_dev_progress(dev);
+	while (rig_clock_ns() - since < POLLER_BURST_NS && !rig_dev_faulted(dev) && !must_quit(dev)) {
+		uint64_t value = look(dev);
 
 		if (value != last) {
 			last = value;
@@ -127,12 +145,11 @@ static void drain(int fd)
 static void *spinner(void *arg)
 {
 	struct rig_dev *dev = arg;
-	struct rig_progress *p = &dev->progress;
-	uint64_t seen = rig_dev_progress(dev);
+	uint64_t seen = look(dev);
 	unsigned spins = 0;
 
-	while (!atomic_load_explicit(&p->quit, memory_order_relaxed)) {
-		uint64_t value = rig_dev_progress(dev);
+	while (!must_quit(dev)) {
+		uint64_t value = look(dev);
 
 		if (value != seen)
 			wake_sleepers(dev);
@@ -141,6 +158,7 @@ static void *spinner(void *arg)
 		if (++spins % SPINS_A_YIELD == 0 && rig_dev_check_fault(dev))
 			break;
 	}
+	look(dev); /* what completed before the fault */
 	return NULL;
 }
 
@@ -151,12 +169,12 @@ static void *poller(void *arg)
 	struct pollfd fds[] = {{.fd = p->irq_fd, .events = POLLIN}, {.fd = p->quit_fd, .events = POLLIN},
 	        {.fd = rig_pci_gone_fd(dev->pci), .events = POLLIN}};
 	int nap = dev->facts.vectors ? POLLER_MS : NO_VECTOR_NAP_MS;
-	uint64_t seen = rig_dev_progress(dev);
+	uint64_t seen = look(dev);
 
-	while (!(fds[1].revents & POLLIN)) {
+	while (!must_quit(dev)) {
 		dev->board->arm(&dev->port, seen);
 		/* Looked at once more after arming, so that what completed in between is not left to the timeout. */
-		if (rig_dev_progress(dev) == seen && !rig_dev_check_fault(dev))
+		if (look(dev) == seen && !rig_dev_check_fault(dev))
 			poll(fds, 3, nap);
 		else
 			fds[0].revents = POLLIN;
@@ -164,9 +182,10 @@ static void *poller(void *arg)
 			drain(p->irq_fd);
 		if (rig_dev_check_fault(dev))
 			break;
-		seen = fds[0].revents & POLLIN ? burst(dev) : rig_dev_progress(dev);
+		seen = fds[0].revents & POLLIN ? burst(dev) : look(dev);
 		wake_sleepers(dev);
 	}
+	look(dev); /* what completed before the fault */
 	return NULL;
 }
 
@@ -276,8 +295,10 @@ static void block(struct rig_dev *dev, uint64_t seen, uint64_t until)
 	at.tv_sec = (time_t)(until / RIG_NS_PER_S);
 	at.tv_nsec = (long)(until % RIG_NS_PER_S);
 	pthread_mutex_lock(&p->lock);
-	atomic_fetch_add_explicit(&p->sleepers, 1, memory_order_seq_cst);
-	while (!moved(dev, seen) && !rig_dev_faulted(dev))
+	atomic_fetch_add_explicit(&p->sleepers, 1, memory_order_relaxed);
+	rig_full();
+	/* Looking at the device is the poller's: who looks may find a fault, whose text takes this lock. */
+	while (rig_word_load(dev->word) == seen && !rig_dev_faulted(dev))
 		if (pthread_cond_timedwait(&p->moved, &p->lock, &at))
 			break;
 	atomic_fetch_sub_explicit(&p->sleepers, 1, memory_order_relaxed);
