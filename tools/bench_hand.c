@@ -265,43 +265,6 @@ static uint64_t board_va(const struct bench_hand *hand, uint64_t pa)
 	return hand->facts.board_va + pa;
 }
 
-int bench_hand_place(struct bench_hand *hand, const void *image, uint64_t bytes)
-{
-	uint64_t need;
-	int err = hand->board->image_bytes(image, bytes, &need);
-
-	if (err)
-		return err;
-	if (need > CODE)
-		return rig_error_set(-ENOMEM, "an image of %llu bytes", (unsigned long long)need);
-	err = hand->board->image_place(image, bytes, board_va(hand, hand->code), hand->host + hand->code);
-	rig_wc_flush();
-	return err;
-}
-
-int bench_hand_load(struct bench_hand *hand, const void *image, uint64_t bytes, const char *function)
-{
-	struct rig_board_function found;
-	uint64_t stack = 0;
-	int err = hand->board->image_find(image, bytes, function, &found);
-
-	if (!err)
-		err = bench_hand_place(hand, image, bytes);
-	if (!err)
-		err = give(hand, hand->facts.stack_pitch, &stack);
-	if (err)
-		return err;
-	hand->launch = (struct rvx1_launch_packet){
-	        .entry = board_va(hand, hand->code) + found.offset,
-	        .params = board_va(hand, hand->window),
-	        .stacks = board_va(hand, stack),
-	        .grid = {1, 1, 1},
-	        .group = {1, 1, 1},
-	        .slots = 1,
-	};
-	return 0;
-}
-
 static struct rvx1_packet *next(struct queue *queue)
 {
 	return &queue->ring[queue->written++ % BENCH_HAND_PACKETS];
@@ -392,6 +355,46 @@ int bench_hand_dma(struct bench_hand *hand, uint64_t bytes, uint64_t *address, u
 	}
 	*address = hand->facts.system_va + hand->dma.iova;
 	*host = hand->dma.host;
+	return 0;
+}
+
+int bench_hand_place(struct bench_hand *hand, const void *image, uint64_t bytes)
+{
+	uint64_t need, dma;
+	uint8_t *host;
+	int err = hand->board->image_bytes(image, bytes, &need);
+
+	if (err)
+		return err;
+	if (need > CODE)
+		return rig_error_set(-ENOMEM, "an image of %llu bytes", (unsigned long long)need);
+	err = bench_hand_dma(hand, CODE, &dma, &host);
+	if (!err)
+		err = hand->board->image_place(image, bytes, board_va(hand, hand->code), host);
+	return err ? err
+	           : bench_hand_wait(hand, bench_hand_copy(hand, board_va(hand, hand->code), dma, need));
+}
+
+int bench_hand_load(struct bench_hand *hand, const void *image, uint64_t bytes, const char *function)
+{
+	struct rig_board_function found;
+	uint64_t stack = 0;
+	int err = hand->board->image_find(image, bytes, function, &found);
+
+	if (!err)
+		err = bench_hand_place(hand, image, bytes);
+	if (!err)
+		err = give(hand, hand->facts.stack_pitch, &stack);
+	if (err)
+		return err;
+	hand->launch = (struct rvx1_launch_packet){
+	        .entry = board_va(hand, hand->code) + found.offset,
+	        .params = board_va(hand, hand->window),
+	        .stacks = board_va(hand, stack),
+	        .grid = {1, 1, 1},
+	        .group = {1, 1, 1},
+	        .slots = 1,
+	};
 	return 0;
 }
 

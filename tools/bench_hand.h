@@ -19,7 +19,7 @@ struct bench_hand;
 int bench_hand_open(const char *device_text, struct bench_hand **out);
 void bench_hand_close(struct bench_hand *hand);
 
-/* Puts the code of the image into board memory, over what it put there before, and nothing else. */
+/* Puts the code of the image into board memory, over what it put there before: through DMA memory, by the copy engine. */
 int bench_hand_place(struct bench_hand *hand, const void *image, uint64_t bytes);
 /* The same, and makes `function` of it what bench_hand_launch launches. */
 int bench_hand_load(struct bench_hand *hand, const void *image, uint64_t bytes, const char *function);

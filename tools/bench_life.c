@@ -5,7 +5,7 @@
 #include "bench_kernel.h"
 #include "clock.h"
 
-#define PLACE "the same bytes placed in board memory by hand"
+#define PLACE "placed in DMA memory and copied by hand"
 #define SPAWN "starting the model and the protocol's handshake"
 #define REAP  "ending the session and the model"
 
