@@ -47,6 +47,7 @@ struct rig_region {
 	uint64_t pa;
 	struct rig_dma dma;
 	struct rig_bus_range bus;
+	struct rig_region *next; /* of the exported ones that were freed */
 };
 
 struct rig_dev_queue {
@@ -108,7 +109,9 @@ struct rig_dev {
 	struct rig_ranges system; /* bus addresses whose pages arenas put into the tables */
 	struct image *images;     /* code.c's */
 	uint32_t stacks;          /* slots that have memory */
-	uint64_t bus_bytes;
+	struct rig_region
+	        *exported;  /* freed, kept for the memory and for the answers of dma that point to them */
+	uint64_t bus_bytes; /* of them */
 
 	rig_atomic_u64 *word;
 	struct rig_region word_region;

@@ -28,8 +28,13 @@ int rig_dev_pools_open(struct rig_dev *dev)
 
 void rig_dev_pools_close(struct rig_dev *dev)
 {
+	struct rig_region *region;
 	uint32_t i;
 
+	while ((region = dev->exported)) {
+		dev->exported = region->next;
+		free(region);
+	}
 	for (i = 0; i < RIG_BOARD_POOLS; i++) {
 		rig_tlsf_close(dev->pools[i]);
 		dev->pools[i] = NULL;
@@ -225,17 +230,27 @@ static int unmap_pinned(struct rig_dev *dev, struct rig_region *region)
 	return err ? err : unmapped;
 }
 
+/* Bus addresses hold until the process exits, the array that tells them until release. */
+static void keep_exported(struct rig_dev *dev, struct rig_region *region)
+{
+	region->next = dev->exported;
+	dev->exported = region;
+	dev->bus_bytes += region->bytes;
+}
+
 int rig_dev_free(void *device, void *at, const char **fault)
 {
 	struct rig_dev *dev = device;
 	struct rig_region *region = at;
+	bool kept;
 	int err = 0;
 
 	if (!region || region == &dev->word_region)
 		return 0;
 	pthread_mutex_lock(&dev->lock);
-	if (region->exported)
-		dev->bus_bytes += region->bytes; /* contract: bus addresses hold until the process exits */
+	kept = region->exported;
+	if (kept)
+		keep_exported(dev, region);
 	else if (region->pinned)
 		err = unmap_pinned(dev, region);
 	else if (region->kind == RIG_PINNED)
@@ -243,7 +258,8 @@ int rig_dev_free(void *device, void *at, const char **fault)
 	else
 		rig_dev_give(dev, region->pa);
 	pthread_mutex_unlock(&dev->lock);
-	free(region);
+	if (!kept)
+		free(region);
 	if (!err)
 		return 0;
 	rig_dev_set_fault(dev, "unmapping host memory failed: %s", rig_pci_error());

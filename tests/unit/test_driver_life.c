@@ -198,6 +198,7 @@ static void bus_addresses_cover_the_region_and_are_never_given_to_other_memory(v
 	assert_int_equal(answer.ranges[0].bytes, 12288);
 	assert_int_equal(answer.ranges[0].address % 4096, 0);
 	give(region);
+	assert_int_equal(answer.ranges[0].bytes, 12288); /* the array lives until release */
 	while (n < 64 && !m->alloc(t.device, RIG_MAPPED, 1 << 20, &at, &fault)) {
 		other[n] = at;
 		assert_true(other[n]->pa + other[n]->bytes <= pa || other[n]->pa >= pa + 12288);
