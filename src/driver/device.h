@@ -166,6 +166,12 @@ int rig_dev_dma(void *device, void *region, struct rig_dma_answer *answer, const
 int rig_dev_bus_init(struct rig_dev *dev);
 
 /* queues.c */
+/* Whether packets of `units` units in all, the largest of them `largest` > 0, fit an empty ring of `size` units wherever
+   they start. */
+static inline bool rig_dev_ring_holds(uint64_t size, uint64_t units, uint64_t largest)
+{
+	return units <= size && largest - 1 <= size - units;
+}
 int rig_dev_queues_open(struct rig_dev *dev);
 void rig_dev_queues_close(struct rig_dev *dev);
 void rig_dev_reclaim(struct rig_dev *dev);

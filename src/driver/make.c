@@ -22,6 +22,9 @@ static int facts(void *device, struct rig_facts *facts, const char **fault)
 	struct rig_dev *dev = device;
 	uint32_t i;
 
+	if (facts->version != RIG_EDGE_VERSION)
+		return rig_error_set(-EINVAL, "facts of contract version %u: this driver is of version %u",
+		        facts->version, RIG_EDGE_VERSION);
 	if (rig_dev_check_fault(dev))
 		return rig_dev_fault(dev, fault);
 	memset(facts, 0, sizeof(*facts));

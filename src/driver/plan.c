@@ -100,7 +100,7 @@ static int queue_room(struct rig_dev *dev, uint32_t q, uint64_t units, uint64_t 
 	case RIG_RING_LATER:
 		return RIG_LATER;
 	default:
-		if (units <= most && most - units >= largest)
+		if (rig_dev_ring_holds(most, units, largest))
 			return RIG_GROW;
 		return rig_error_set(RIG_NEVER, "%llu packets on queue %s, whose ring grows to %llu",
 		        (unsigned long long)units, dev->facts.queues[q].name, (unsigned long long)most);

@@ -127,12 +127,12 @@ bool rig_dev_switch(struct rig_dev *dev, uint32_t q)
 	return true;
 }
 
-/* Units of a ring in which `units` fit with the largest packet `largest` wherever they start; 0: none may. */
+/* Units of a ring that holds the packets; 0: none may. */
 static uint64_t grown_units(const struct rig_dev *dev, uint64_t units, uint64_t largest)
 {
 	uint64_t size = dev->facts.ring_units;
 
-	while (size < units || size - units < largest) {
+	while (!rig_dev_ring_holds(size, units, largest)) {
 		if (size >= dev->facts.ring_units_max)
 			return 0;
 		size *= 2;

@@ -69,7 +69,7 @@ static void submit_empty(uint64_t value)
 static void facts_are_what_the_contract_asks(void **state)
 {
 	struct rig_location location;
-	struct rig_facts facts;
+	struct rig_facts facts = {.version = RIG_EDGE_VERSION};
 
 	(void)state;
 	assert_int_equal(m->facts(t.device, &facts, &fault), 0);
@@ -93,6 +93,8 @@ static void facts_are_what_the_contract_asks(void **state)
 	assert_null(facts.bus);
 	assert_ptr_equal(facts.capability.key, &rig_vfio_key);
 	assert_non_null(rig_driver_of(facts.edge)->submit);
+	facts.version++;
+	assert_int_equal(m->facts(t.device, &facts, &fault), -EINVAL);
 	m->locate(t.device, facts.word, &location);
 	assert_true(location.has_host);
 	assert_ptr_equal(location.host, t.word);
@@ -101,7 +103,7 @@ static void facts_are_what_the_contract_asks(void **state)
 static void store_completion_is_a_fact(void **state)
 {
 	struct passive_options options = {.store = true};
-	struct rig_facts facts;
+	struct rig_facts facts = {.version = RIG_EDGE_VERSION};
 
 	(void)state;
 	teardown(NULL);

@@ -398,11 +398,16 @@ static void long_words(uint32_t packets)
 	parts[0].u.words = (struct rig_words_part){.words = many, .count = packets * 16};
 }
 
-static int grow(uint64_t *short_bytes)
+static int grow_for(uint32_t nwaits, uint64_t *short_bytes)
 {
 	const char *fault;
 
-	return rig_driver_module.grow(t.device, parts, 1, 0, short_bytes, &fault);
+	return rig_driver_module.grow(t.device, parts, 1, nwaits, short_bytes, &fault);
+}
+
+static int grow(uint64_t *short_bytes)
+{
+	return grow_for(0, short_bytes);
 }
 
 static void rings_grow_with_work_in_flight_and_nothing_is_lost(void **state)
@@ -424,7 +429,7 @@ static void rings_grow_with_work_in_flight_and_nothing_is_lost(void **state)
 		execute_all();
 	}
 	/* And once more, over the ring that replaced the first. */
-	long_words(9000);
+	long_words(6000);
 	assert_int_equal(room(1, 0), RIG_GROW);
 	rig_dev_progress(t.dev);
 	assert_int_equal(grow(&missing), RIG_GROWN);
@@ -446,12 +451,43 @@ static void growth_without_memory_says_how_many_bytes_are_short(void **state)
 	assert_int_equal(missing, 4096u * RVX1_PACKET_BYTES);
 }
 
+/* Of words beside ORDER and RELEASE, wherever they start in a ring of ring_units_max. */
+static uint32_t longest_words(void)
+{
+	return (uint32_t)((t.dev->facts.ring_units_max + 1 - 2) / 2);
+}
+
+static void both_rings_grow_to_the_most_that_room_promises(void **state)
+{
+	uint32_t waits = (uint32_t)t.dev->facts.ring_units_max - 3;
+	uint64_t missing = 0, value = 1;
+
+	(void)state;
+	for (; longest_words() >> value > 1000; value++)
+		;
+	/* Each growth over a ring that the next one frees. */
+	while (value--) {
+		long_words(longest_words() >> value);
+		assert_int_equal(room(1, 0), RIG_GROW);
+		assert_int_equal(grow(&missing), RIG_GROWN);
+		submit(x.value + 1, 1, NULL, 0);
+		execute_all();
+		rig_dev_progress(t.dev);
+	}
+	assert_int_equal(room(1, 0), RIG_FITS);
+	make_part(0, COPIER, 1);
+	assert_int_equal(room(1, waits), RIG_GROW);
+	assert_int_equal(grow_for(waits, &missing), RIG_GROWN);
+	assert_int_equal(room(1, waits), RIG_FITS);
+	assert_int_equal(room(1, waits + 1), RIG_NEVER);
+}
+
 static void room_says_never_to_what_no_ring_holds(void **state)
 {
 	(void)state;
-	long_words(32000);
+	long_words(longest_words());
 	assert_int_equal(room(1, 0), RIG_GROW);
-	parts[0].u.words.count = 65535u * 16u;
+	parts[0].u.words.count += 16;
 	assert_int_equal(room(1, 0), RIG_NEVER);
 	parts[0].u.words.count = UINT32_MAX - 15u;
 	assert_int_equal(room(1, 0), RIG_NEVER);
@@ -632,7 +668,7 @@ static void the_poller_raises_the_word_with_nobody_waiting(void **state)
 static void a_board_without_mapped_bars_says_it_may_block_and_works(void **state)
 {
 	struct passive_options options = {.unmapped = true};
-	struct rig_facts facts;
+	struct rig_facts facts = {.version = RIG_EDGE_VERSION};
 	const char *fault;
 
 	(void)state;
@@ -663,6 +699,7 @@ int main(void)
 	        CASE(room_says_later_until_a_value_is_reached_and_never_runs_out_after_fits),
 	        CASE(rings_grow_with_work_in_flight_and_nothing_is_lost),
 	        CASE(growth_without_memory_says_how_many_bytes_are_short),
+	        CASE(both_rings_grow_to_the_most_that_room_promises),
 	        CASE(room_says_never_to_what_no_ring_holds),
 	        CASE(room_says_never_to_work_a_queue_does_not_run),
 	        CASE(room_and_submit_allocate_nothing_and_send_no_message),

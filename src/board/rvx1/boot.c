@@ -20,7 +20,11 @@ static const uint8_t digest[RVX1_FW_DIGEST] = RVX1_FIRMWARE_DIGEST;
 #define BOOT_END       (8ull << 20)
 #define SMALL_MEMORY   (128ull << 20)
 
-#define RING_UNITS    1024u
+#define RING_UNITS 1024u
+/* Rings lie in the boot pool: it has room for both of this length, for the ones that these replace, and for tables. */
+#define RING_UNITS_MAX       32768u
+#define RING_UNITS_MAX_SMALL 16384u
+
 #define SEGMENT_BYTES (1ull << 20)
 #define HANG_MS       10000
 
@@ -263,7 +267,7 @@ int rvx1_describe(struct rig_port *port, struct rig_board_facts *facts)
 	facts->stack_slots = rvx1->group_threads;
 	facts->unit_bytes = RVX1_PACKET_BYTES;
 	facts->ring_units = RING_UNITS;
-	facts->ring_units_max = RVX1_MAX_RING_ENTRIES;
+	facts->ring_units_max = rvx1->memory_bytes < SMALL_MEMORY ? RING_UNITS_MAX_SMALL : RING_UNITS_MAX;
 	facts->segment_bytes = SEGMENT_BYTES;
 	facts->board_address = 0;
 	facts->system_address = RVX1_SYSTEM;
