@@ -109,7 +109,8 @@ static void publish(const struct submission *s)
 			continue;
 		position[q] = rig_ring_publish(&queue->ring);
 		rig_ring_mark(&queue->ring, s->value);
-		if (queue->old.bytes && !atomic_load_explicit(&queue->old_until, memory_order_relaxed))
+		/* In this order: once old_until is set, grow may free `old` beside us. */
+		if (!atomic_load_explicit(&queue->old_until, memory_order_relaxed) && queue->old.bytes)
 			atomic_store_explicit(&queue->old_until, s->value, memory_order_relaxed);
 	}
 	if (s->plan->segment)
