@@ -62,6 +62,7 @@ struct bench_row {
 	const char *unit; /* what an operation is */
 	uint32_t batch;   /* operations a sample; 0: 1 */
 	uint32_t warm;    /* samples before each block that do not count */
+	uint32_t patient; /* times the usual time; 0: 1 */
 	uint64_t bytes;   /* that an operation moves, allocates or maps; 0: none */
 	enum rig_memory kind;
 	bool trimmed;   /* the library's cache is emptied after each operation */

@@ -89,6 +89,7 @@ static void set_sides(const struct bench *bench, struct bench_result *result, st
 
 static int take_blocks(struct bench *bench, struct bench_result *result, unsigned ms)
 {
+	uint64_t ns = ms * RIG_NS_PER_MS / BLOCKS * (result->row->patient ? result->row->patient : 1);
 	struct side sides[SIDES] = {{0}};
 	unsigned block, i;
 	int err = 0;
@@ -96,7 +97,7 @@ static int take_blocks(struct bench *bench, struct bench_result *result, unsigne
 	set_sides(bench, result, sides);
 	for (block = 0; block < BLOCKS && !err; block++)
 		for (i = 0; i < SIDES && !err; i++)
-			err = take_turn(bench, result->row, &sides[i], ms * RIG_NS_PER_MS / BLOCKS);
+			err = take_turn(bench, result->row, &sides[i], ns);
 	result->ours = bench_samples_times(&sides[0].samples, batch_of(result->row));
 	if (!result->row->uncounted && sides[0].operations)
 		result->messages = (double)sides[0].messages / (double)sides[0].operations;

@@ -8,6 +8,7 @@
 #define TIME_TEXT  16u
 #define RATIO_TEXT 16u
 #define NAME_WIDTH 54
+#define RARE       0.001 /* messages an operation: the cache was filled once */
 
 static const char *const titles[BENCH_GROUPS] = {
         [BENCH_TRIPS] = "Round trips: handed to the live board and seen to be complete",
@@ -82,7 +83,9 @@ void bench_print_row(const struct bench_result *r)
 	}
 	bench_time_text(r->ours.median_ns, median, sizeof(median));
 	bench_time_text(r->ours.fastest_ns, fastest, sizeof(fastest));
-	if (r->messages >= 0)
+	if (r->messages > 0 && r->messages < RARE)
+		snprintf(messages, sizeof(messages), "<%g", RARE);
+	else if (r->messages >= 0)
 		snprintf(messages, sizeof(messages), "%.4g", r->messages);
 	printf("%-*s %9s %9s %8s   %-8s model\n", NAME_WIDTH, r->row->name, median, fastest, "", messages);
 	for (i = 0; i < BENCH_FLOORS && r->row->floor[i].what; i++)

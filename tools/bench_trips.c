@@ -213,6 +213,7 @@ const struct bench_row bench_trips[] = {
                 FLOOR_(hand_one)},
         {.name = "empty submission after 5 ms idle",
                 .unit = "submit and wait",
+                .patient = 5,
                 .silent = true,
                 .prepare = make_empty,
                 .ours = ours_idle,
