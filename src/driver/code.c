@@ -40,10 +40,10 @@ static int place(void *device, const void *binary, size_t bytes, void *region, u
 	err = dev->board->image_place(binary, bytes, image->base, buffer);
 	if (err)
 		goto free_binary;
-	pthread_mutex_lock(&dev->lock);
+	pthread_mutex_lock(&dev->images_lock);
 	image->next = dev->images;
 	dev->images = image;
-	pthread_mutex_unlock(&dev->lock);
+	pthread_mutex_unlock(&dev->images_lock);
 	*out = image;
 	return 0;
 
@@ -96,8 +96,10 @@ static int add(struct rig_dev *dev, struct image *image, const char *name, struc
 	memcpy(f->name, name, length);
 	f->launch.entry = image->base + f->launch.function.offset;
 	f->launch.stacks = dev->facts.stack_va;
+	pthread_mutex_lock(&dev->images_lock);
 	f->next = image->functions;
 	image->functions = f;
+	pthread_mutex_unlock(&dev->images_lock);
 	*out = f;
 	return 0;
 }
@@ -142,11 +144,11 @@ static void forget(struct rig_dev *dev, struct image *image)
 {
 	struct image **at;
 
-	pthread_mutex_lock(&dev->lock);
+	pthread_mutex_lock(&dev->images_lock);
 	for (at = &dev->images; *at != image; at = &(*at)->next)
 		;
 	*at = image->next;
-	pthread_mutex_unlock(&dev->lock);
+	pthread_mutex_unlock(&dev->images_lock);
 }
 
 int rig_dev_unload(void *device, void *at, const char **fault)
@@ -183,11 +185,11 @@ void rig_port_function_name(struct rig_port *port, uint64_t va, char *name, size
 	struct rig_dev *dev = (struct rig_dev *)((uint8_t *)port - offsetof(struct rig_dev, port));
 	const struct function *f;
 
-	pthread_mutex_lock(&dev->lock);
+	pthread_mutex_lock(&dev->images_lock);
 	f = function_at(dev, va);
 	if (f)
 		snprintf(name, bytes, "%s (0x%" PRIx64 ")", f->name, va);
 	else
 		snprintf(name, bytes, "0x%" PRIx64, va);
-	pthread_mutex_unlock(&dev->lock);
+	pthread_mutex_unlock(&dev->images_lock);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One open device, inside. Who may touch what:
- *   lock        memory, address space, images: every cold call
+ *   lock        memory, address space, an image's functions: cold calls, which may wait for the device under it
+ *   images_lock the list of images and their lists of functions, for a moment: place and who names a fault may not wait
  *   hot calls   queues, segment, submitted: one call at a time, by the contract
  *   progress    word, fault, poller: any thread, atomics and progress.lock
  */
@@ -106,12 +107,13 @@ struct rig_dev {
 	pthread_mutex_t lock;
 	struct rig_tlsf *pools[RIG_BOARD_POOLS];
 	struct rig_mmu_space *space;
-	struct rig_ranges system; /* bus addresses whose pages arenas put into the tables */
-	struct image *images;     /* code.c's */
-	uint32_t stacks;          /* slots that have memory */
-	struct rig_region
-	        *exported;  /* freed, kept for the memory and for the answers of dma that point to them */
-	uint64_t bus_bytes; /* of them */
+	struct rig_ranges system;    /* bus addresses whose pages arenas put into the tables */
+	uint32_t stacks;             /* slots that have memory */
+	struct rig_region *exported; /* freed, and kept with their memory */
+	uint64_t bus_bytes;          /* of them */
+
+	pthread_mutex_t images_lock;
+	struct image *images; /* code.c's */
 
 	rig_atomic_u64 *word;
 	struct rig_region word_region;

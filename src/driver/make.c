@@ -83,6 +83,7 @@ static void release(void *device)
 	rig_pci_close(dev->pci);
 	pthread_cond_destroy(&dev->progress.moved);
 	pthread_mutex_destroy(&dev->progress.lock);
+	pthread_mutex_destroy(&dev->images_lock);
 	pthread_mutex_destroy(&dev->lock);
 	free(dev->port.state);
 	free(dev->firmware_dir);
@@ -218,6 +219,7 @@ static void init_locks(struct rig_dev *dev)
 	pthread_condattr_t attributes;
 
 	pthread_mutex_init(&dev->lock, NULL);
+	pthread_mutex_init(&dev->images_lock, NULL);
 	pthread_mutex_init(&dev->progress.lock, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
