@@ -62,7 +62,6 @@ static int make(void *arg, rig_atomic_u64 *word, void **device, char *why, size_
 	struct rig_driver_options options = {
 	        .store = o->spec.store,
 	        .hang_ms = o->spec.hang_ms,
-
 	        .pinned = o->spec.poller_cpu >= 0,
 	        .cpu = o->spec.poller_cpu,
 	        .firmware_dir = o->spec.firmware[0] ? o->spec.firmware : NULL,
@@ -72,6 +71,9 @@ static int make(void *arg, rig_atomic_u64 *word, void **device, char *why, size_
 	struct rig_pci *pci;
 	int err;
 
+	*device = NULL;
+	if (!word || (uintptr_t)word % sizeof(*word))
+		return refuse(why, why_bytes, -EINVAL, "the word is not at a multiple of 8");
 	if (rig_locks_held())
 		return refuse(why, why_bytes, -EINVAL, "make may take a lock, and this thread holds one");
 	err = take(o, &pci, &sim, why, why_bytes);
@@ -91,7 +93,8 @@ static int make(void *arg, rig_atomic_u64 *word, void **device, char *why, size_
 	return rig_driver_make(pci, board, &options, word, device, why, why_bytes);
 }
 
-static void name_opener(struct opener *o, const struct rig_vfio_options *options)
+/* -EINVAL if the device string, which is the name where no other is given, holds what names may not. */
+static int name_opener(struct opener *o, const struct rig_vfio_options *options)
 {
 	static atomic_uint sims;
 
@@ -101,6 +104,10 @@ static void name_opener(struct opener *o, const struct rig_vfio_options *options
 		snprintf(o->name, sizeof(o->name), "sim%u", atomic_fetch_add(&sims, 1));
 	else
 		snprintf(o->name, sizeof(o->name), "%s", o->spec.base);
+	if (strchr(o->name, '@'))
+		return rig_error_set(
+		        -EINVAL, "device \"%s\" has an '@', which names may not: give it a name", o->name);
+	return 0;
 }
 
 static int check_options(const struct rig_vfio_options *options)
@@ -129,6 +136,8 @@ int rig_vfio_opener(const char *device, const struct rig_vfio_options *options, 
 	if (!o)
 		return rig_error_set(-ENOMEM, "out of host memory");
 	err = rig_spec_parse(device, &o->spec);
+	if (!err)
+		err = name_opener(o, options);
 	if (err) {
 		free(o);
 		return err;
@@ -137,7 +146,6 @@ int rig_vfio_opener(const char *device, const struct rig_vfio_options *options, 
 		o->log = (struct rig_log){.fn = options->log, .arg = options->log_arg};
 		o->guard = options->guard;
 	}
-	name_opener(o, options);
 	o->base = (struct rig_opener){.version = RIG_EDGE_VERSION,
 	        .name = o->name,
 	        .module = &rig_driver_module,

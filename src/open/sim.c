@@ -74,6 +74,8 @@ static int spawn(struct arguments *a, int theirs, pid_t *pid)
 	posix_spawnattr_init(&attributes);
 	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, theirs, MODEL_FD);
+	/* What the program left open for its own children is not the model's to hold. */
+	posix_spawn_file_actions_addclosefrom_np(&actions, MODEL_FD + 1);
 	posix_spawnattr_setpgroup(&attributes, 0);
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
