@@ -197,12 +197,14 @@ static int put_fill(struct rig_port *port, const struct rig_fill_part *fill, con
 	};
 	const struct rig_step nop = {.kind = RIG_STEP_NOP};
 	uint32_t i;
+	int answer;
 
 	for (i = 0; i < fill->ring_units; i++)
 		rvx1_step(port, (uint8_t *)place->units + (size_t)i * RVX1_PACKET_BYTES, &nop);
 	if (rig_code_sync)
 		rig_code_sync();
-	return fill->fill(&context, fill->arg, place->value);
+	answer = fill->fill(&context, fill->arg, place->value);
+	return answer ? rig_error_set(answer, "its fill function answered %d", answer) : 0;
 }
 
 int rvx1_part(struct rig_port *port, const struct rig_part *part, const struct rig_run *run,
