@@ -8,28 +8,30 @@
  *
  * Concepts
  *   value      A number of a device's timeline. Each submission is the work of the next value. Value v is
- * *reached* once the work of every value up to v is complete; *committed* once the device runs it with no
- * further call. *Device order*: no work of v starts, on any queue, before all work of v - 1 is complete. word
- * Eight bytes that hold the last committed value v such that all work up to v is complete. Only the driver
- * writes it, with release order, and never backwards. Who reads v with acquire order sees the effects of the
- * work up to v. lost       A device ends once, for good: by a fault, a failed hot call, a hang, a close, a
- * fork. The runtime then calls `stop` once, when no counted call is in flight.
+ *              *reached* once the work of every value up to v is complete; *committed* once the device runs
+ *              it with no further call. *Device order*: no work of v starts, on any queue, before all work
+ *              of v - 1 is complete.
+ *   word       Eight bytes that hold the last committed value v such that all work up to v is complete.
+ *              Only the driver writes it, with release order, and never backwards. Who reads v with acquire
+ *              order sees the effects of the work up to v.
+ *   lost       A device ends once, for good: by a fault, a failed hot call, a hang, a close, a fork. The
+ *              runtime then calls `stop` once, when no counted call is in flight.
  *
  * Two tables
  *   struct rig_driver         five *hot* functions, called with `facts.edge`, one at a time for each device.
  *   struct rig_driver_module  *cold* functions, called with the device that `make` returned.
  *
  * Answers
- *   Functions that return int answer 0 or a non-negative constant named at the function, or a negative errno
- * whose text is in rig_error(), or RIG_FAULT. -EINVAL is misuse: rig_error() names the argument and its
- * bound, and nothing happened. Counted cold calls may answer RIG_FAULT and set *fault to a text that lives
- * until `release`; the runtime then loses the device. A driver never prints, exits or aborts.
+ *   Functions that return int answer 0 or a non-negative constant named at the function, or a negative
+ *   errno whose text is in rig_error(), or RIG_FAULT. -EINVAL is misuse: rig_error() names the argument and
+ *   its bound, and nothing happened. Counted cold calls may answer RIG_FAULT and set *fault to a text that
+ *   lives until `release`; the runtime then loses the device. A driver never prints, exits or aborts.
  *
  * Threads
  *   Hot functions: any thread, one at a time for each device, concurrently for different devices.
  *   Cold functions: any thread, concurrently, beside hot ones, unless said otherwise. `locate`, `peer` and
- * `release` are not counted: they neither block nor fault. Everything else is counted while the device is
- * live.
+ *   `release` are not counted: they neither block nor fault. Everything else is counted while the device is
+ *   live.
  *
  * Source: the driver contract of rig (its module Rig_edge); docs/contract.md says what was decided for C.
  */
@@ -72,8 +74,7 @@ typedef struct {
 typedef _Atomic(uint64_t) rig_atomic_u64;
 #endif
 
-/* ---- Memory
- * ------------------------------------------------------------------------------------------------- */
+/* ---- Memory -------------------------------------------------------------------------------------------- */
 
 enum rig_memory {
 	RIG_DEVICE = 1, /* the device's own memory */
@@ -122,8 +123,7 @@ struct rig_dma_answer {
 	const char *reason; /* RIG_NO_DMA: lives until `release` */
 };
 
-/* ---- Queues and parts
- * ---------------------------------------------------------------------------------------- */
+/* ---- Queues and parts ---------------------------------------------------------------------------------- */
 
 /* The kinds of a part. 0 is no part: room answers RIG_NEVER. */
 enum rig_kind {
@@ -238,8 +238,7 @@ struct rig_times {
 	uint64_t start, end;
 };
 
-/* ---- Hot functions
- * ------------------------------------------------------------------------------------------- */
+/* ---- Hot functions ------------------------------------------------------------------------------------- */
 
 /* Answers of room. */
 enum rig_room {
@@ -293,8 +292,7 @@ struct rig_driver {
 	int (*measures)(void *self, uint64_t value, uint64_t *out, const char **failure);
 };
 
-/* ---- Facts
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Facts --------------------------------------------------------------------------------------------- */
 
 enum rig_completion {
 	RIG_STORE, /* a store that the driver placed on a queue writes the word */
@@ -353,8 +351,7 @@ struct rig_facts {
 	void *edge;      /* the C state; its first member points to the struct rig_driver */
 };
 
-/* ---- Code
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Code ---------------------------------------------------------------------------------------------- */
 
 /*
  * Fills `buffer` (as many zeroed bytes as rig_code.bytes) with what goes to the start of `region`, and makes
@@ -402,8 +399,7 @@ enum rig_grown {
 	RIG_SHORT, /* the device lacks *short_bytes; asked again later */
 };
 
-/* ---- Cold functions
- * ------------------------------------------------------------------------------------------ */
+/* ---- Cold functions ------------------------------------------------------------------------------------ */
 
 struct rig_driver_module {
 	uint32_t version; /* RIG_EDGE_VERSION */
@@ -492,8 +488,7 @@ struct rig_opener {
 	void *arg; /* handed to make */
 };
 
-/* ---- Io: memory that the host reads and writes through calls
- * ---------------------------------------------------- */
+/* ---- Io: memory that the host reads and writes through calls ------------------------------------------- */
 
 /* Each function works in the calling thread. Answers: 0 or a negative errno of the host memory alone, which
    loses nothing, or RIG_FAULT. */
@@ -522,8 +517,7 @@ struct rig_io_opener {
 	void *arg;
 };
 
-/* ---- librig_edge
- * --------------------------------------------------------------------------------------------- */
+/* ---- librig_edge --------------------------------------------------------------------------------------- */
 
 /* The reason of this thread's last failed call, "" before any. Valid until the thread's next failing call. */
 RIG_API const char *rig_error(void);
@@ -550,8 +544,7 @@ RIG_API int rig_words_fd(void);
    it first, so that the thread sees code another core wrote. */
 void rig_code_sync(void) __attribute__((weak));
 
-/* ---- Helpers
- * ------------------------------------------------------------------------------------------------- */
+/* ---- Helpers ------------------------------------------------------------------------------------------- */
 
 static inline uint64_t rig_word_load(const rig_atomic_u64 *word)
 {

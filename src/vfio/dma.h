@@ -4,18 +4,19 @@
 
 /*
  * Host memory that a taken function reaches: one object carries the pointer, the address the device uses
- *(IOVA) and the length. The library owns every mapping of a function and picks every IOVA: inside what the
- *transport reports, within the function's DMA mask, from the option iova_base upward while there is room.
+ * (IOVA) and the length. The library owns every mapping of a function and picks every IOVA: inside what the
+ * transport reports, within the function's DMA mask, from the option iova_base upward while there is room.
  *
- * Threads: any. rig_dma_alloc and rig_dma_free take a lock, and make no system call and send no message while
- *an arena has room; the others send one message each.
+ * Threads: any. rig_dma_alloc and rig_dma_free take a lock, and make no system call and send no message
+ * while an arena has room; the others send one message each.
  *
  * A child of fork inherits none of this memory (MADV_DONTFORK), except what rig_dma_map_host was given.
  *
  * Errors, beside those of pci.h:
  *	-ENOSPC	no IOVA range is left, or a limit was met: rig_pci_error says which (mappings the transport
- *takes, the option arena_limit, RLIMIT_MEMLOCK) and what raises it -EEXIST	the transport says that the
- *range is already mapped -EINVAL	zero, overflowing or unaligned sizes
+ *		takes, the option arena_limit, RLIMIT_MEMLOCK) and what raises it
+ *	-EEXIST	the transport says that the range is already mapped
+ *	-EINVAL	zero, overflowing or unaligned sizes
  */
 
 #include <stddef.h>

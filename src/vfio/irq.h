@@ -24,9 +24,10 @@ enum rig_irq_kind {
 /* Vectors of that kind; 0: none, or no such kind. Does not block. */
 unsigned rig_pci_irq_count(const struct rig_pci *f, enum rig_irq_kind kind);
 
-/* From now on vector first + i of count adds 1 to eventfds[i] each time it fires; -1 leaves one unconnected.
- *Vectors of this kind outside the range stay as they are. -EINVAL	count is 0, or the range is not inside
- *rig_pci_irq_count -EBUSY	INTx, MSI and MSI-X exclude each other: another of them is enabled
+/* From now on vector first + i of count adds 1 to eventfds[i] each time it fires; -1 leaves one
+ * unconnected. Vectors of this kind outside the range stay as they are.
+ *	-EINVAL	count is 0, or the range is not inside rig_pci_irq_count
+ *	-EBUSY	INTx, MSI and MSI-X exclude each other: another of them is enabled
  */
 int rig_pci_irq_enable(
         struct rig_pci *f, enum rig_irq_kind kind, unsigned first, unsigned count, const int *eventfds);

@@ -8,8 +8,8 @@
  * DMA memory is in dma.h, interrupts in irq.h.
  *
  * Taking changes nothing on the function; memory decoding is switched on by the first window and bus
- *mastering only by rig_pci_bus_master. Every call but open and close may come from any thread, and may block
- *up to the message deadline, except where it says that it does not.
+ * mastering only by rig_pci_bus_master. Every call but open and close may come from any thread, and may
+ * block up to the message deadline, except where it says that it does not.
  *
  * Errors are negative errnos. Common ones, not repeated below:
  *	-ENODEV	the function is gone (see rig_pci_gone for why; sticky, nothing undoes it)
@@ -17,8 +17,8 @@
  * A transport whose message is not answered within its deadline, or whose peer dies or breaks the protocol,
  * makes the function gone: what the device did with the message cannot be known.
  *
- * A child of fork owns nothing: there every function is gone, its descriptors are closed, BARs and DMA memory are not
- * mapped, and rig_pci_close does nothing. The device is not told.
+ * A child of fork owns nothing: there every function is gone, its descriptors are closed, BARs and DMA
+ * memory are not mapped, and rig_pci_close does nothing. The device is not told.
  *
  * Who wants the text of a failure asks rig_pci_error: what was attempted, the errno, the evidence, a remedy.
  */
@@ -61,9 +61,10 @@ struct rig_pci_options {
 #define RIG_PCI_ARENA_STEP  (UINT64_C(64) << 20)
 
 /* Takes the function. On failure nothing is left behind, *out is NULL, and why (of why_len bytes, may be
- *NULL) holds one line: the attempt, the errno, the evidence, the remedy. Errors: -ENOTSUP	a kind or
- *device that nothing here drives yet (kernel VFIO; a vfio-user device that is not PCI) -ENODEV
- *the far side hung up, or configuration space reads all ones
+ * NULL) holds one line: the attempt, the errno, the evidence, the remedy. Errors:
+ *	-ENOTSUP	a kind or device that nothing here drives yet (kernel VFIO; a vfio-user device that
+ *			is not PCI)
+ *	-ENODEV		the far side hung up, or configuration space reads all ones
  *	-EPROTO		the far side broke the protocol, or speaks another major version
  *	-ETIMEDOUT	no answer within the deadline
  *	other		what connect(2) and its like answered
@@ -123,10 +124,12 @@ int rig_pci_bus_master(struct rig_pci *f, bool on);
 int rig_pci_memory_decode(struct rig_pci *f, bool on);
 
 /* Forbids DMA, resets the function, waits until it answers with its vendor id within reset_ms, restores
- *COMMAND as it was before (bus mastering included) and arms again every interrupt that was enabled. Windows
- *and DMA mappings stay valid. The caller sees to it that no other thread expects the device to work
- *meanwhile. -ENOTSUP	the function offers no reset -ETIMEDOUT	not ready in time; the function is gone other
- *what the far side answered; the function was not reset, DMA stays forbidden
+ * COMMAND as it was before (bus mastering included) and arms again every interrupt that was enabled.
+ * Windows and DMA mappings stay valid. The caller sees to it that no other thread expects the device to
+ * work meanwhile.
+ *	-ENOTSUP	the function offers no reset
+ *	-ETIMEDOUT	not ready in time; the function is gone
+ *	other		what the far side answered; the function was not reset, DMA stays forbidden
  */
 int rig_pci_reset(struct rig_pci *f);
 
@@ -164,8 +167,9 @@ uint64_t rig_pci_messages(const struct rig_pci *f);
 /* -- Windows -- */
 
 /* A window of len bytes at off in a BAR; len 0 means to the BAR's end. flags: RIG_WIN_*. Mapped when one
- *mappable area covers all of it, else through the transport, which goes to memory for the parts that are
- *mapped. -EINVAL	no such BAR, or the range is not inside it
+ * mappable area covers all of it, else through the transport, which goes to memory for the parts that are
+ * mapped.
+ *	-EINVAL	no such BAR, or the range is not inside it
  *	-EACCES	the BAR can be neither read nor written
  */
 int rig_pci_window(
