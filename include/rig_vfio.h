@@ -19,6 +19,8 @@
  *                          lose-irq, gone=MS, slow-boot=MS, refuse-reset
  * SIZE takes K, M and G.
  *
+ * submit commits its value itself. Times are not measured yet: the pair that submit is given stays 0.
+ *
  * Any number of sim devices may be open at once, each under its own name. A second handle of a vfio-user device opens
  * only once the first is released: its process serves one client.
  */
