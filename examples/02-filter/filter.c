@@ -26,7 +26,7 @@ static void print_device(struct rig_device *device)
 	printf("device        %s, %s, function %04x:%04x over %s\n", rig_name(device), rig_arch(device),
 	        record->vendor, record->device, record->transport);
 	printf("firmware      %s\n", record->firmware);
-	printf("memory        %" PRIu64 " MiB, of which the host maps %" PRIu64 " MiB\n",
+	printf("memory        %" PRIu64 " MiB for programs, aperture %" PRIu64 " MiB\n",
 	        record->memory_bytes >> 20, record->aperture_bytes >> 20);
 	printf("queues        ");
 	for (i = 0; i < n; i++)
