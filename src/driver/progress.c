@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
@@ -203,6 +204,19 @@ static int arm_vectors(struct rig_dev *dev)
 	return err ? rig_error_set(err, "arming %u MSI-X vectors: %s", n, rig_pci_error()) : 0;
 }
 
+/* The poller takes no signal of the program's; faults of its own stay deliverable. */
+static void set_signals(pthread_attr_t *attributes)
+{
+	sigset_t block;
+
+	sigfillset(&block);
+	sigdelset(&block, SIGBUS);
+	sigdelset(&block, SIGSEGV);
+	sigdelset(&block, SIGFPE);
+	sigdelset(&block, SIGILL);
+	pthread_attr_setsigmask_np(attributes, &block);
+}
+
 static int start_poller(struct rig_dev *dev)
 {
 	struct rig_progress *p = &dev->progress;
@@ -211,6 +225,7 @@ static int start_poller(struct rig_dev *dev)
 	int err;
 
 	pthread_attr_init(&attributes);
+	set_signals(&attributes);
 	if (dev->options.pinned) {
 		CPU_ZERO(&cpus);
 		CPU_SET((unsigned)dev->options.cpu, &cpus);
