@@ -205,7 +205,8 @@ RIG_API int rig_buffer_wait(struct rig_buffer *buffer, enum rig_access access);
 /*
  * How another PCI function reaches the buffer: rig_edge.h's answer, where `offset` is that of the buffer's
  * first byte, in the dma-buf or from the start of the first range. Returns the kind (RIG_BUS, RIG_DMABUF,
- * RIG_NO_DMA with a reason) or a negative errno. A RIG_DMABUF's fd is the caller's.
+ * RIG_NO_DMA with a reason) or a negative errno. A RIG_DMABUF's fd is the caller's. Memory whose bus addresses
+ * were given out is no other buffer's as long as the process runs.
  */
 RIG_API int rig_buffer_dma(struct rig_buffer *buffer, struct rig_dma_answer *answer);
 

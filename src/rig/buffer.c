@@ -198,6 +198,8 @@ int rig_buffer_dma(struct rig_buffer *buffer, struct rig_dma_answer *answer)
 	answer->version = RIG_EDGE_VERSION;
 	answer->fd = -1;
 	code = rig_rt_leave_with(d, d->module->dma(d->handle, buffer->region, answer, &fault), &fault);
+	if (code == RIG_BUS)
+		atomic_store_explicit(&buffer->mem->exported, true, memory_order_relaxed);
 	if (code >= 0)
 		answer->offset += buffer->offset;
 	return code;

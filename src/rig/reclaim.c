@@ -59,12 +59,17 @@ struct rig_rt_mem *rig_rt_cache_take(struct rig_device *d, enum rig_memory kind,
 	return mem;
 }
 
+static bool is_cached(const struct rig_rt_mem *mem)
+{
+	return !mem->host_owned && !atomic_load_explicit(&mem->exported, memory_order_relaxed);
+}
+
 /* Where dropped memory goes now: back to the driver, to the cache, or on waiting. */
 static void settle(struct rig_device *d, struct rig_rt_mem *mem)
 {
 	bool live = rig_rt_is_live(d);
 
-	if (live && !mem->host_owned) {
+	if (live && is_cached(mem)) {
 		/* Mappings end with the buffers: a cache must not hold other devices. */
 		if (rig_rt_uses_over(mem, d->slot) && rig_rt_maps_destroy(mem))
 			cache_push(d, mem);
@@ -82,7 +87,7 @@ void rig_rt_cache_give(struct rig_rt_mem *mem)
 {
 	struct rig_device *d = mem->owner;
 
-	if (rig_rt_is_live(d) && !mem->host_owned && !mem->maps && rig_rt_uses_over(mem, d->slot)) {
+	if (rig_rt_is_live(d) && is_cached(mem) && !mem->maps && rig_rt_uses_over(mem, d->slot)) {
 		cache_push(d, mem);
 		/* Lost meanwhile: what emptied the cache may have looked before. */
 		if (rig_rt_is_live(d))

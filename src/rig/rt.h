@@ -339,8 +339,9 @@ struct rig_rt_map {
 struct rig_rt_mem {
 	_Atomic uint32_t refs;
 	enum rig_memory kind;
-	bool host_owned;          /* over memory of the program's: neither cached nor counted */
-	bool counted;             /* in the device's budget */
+	bool host_owned;      /* over memory of the program's: neither cached nor counted */
+	bool counted;         /* in the device's budget */
+	atomic_bool exported; /* its bus addresses were given out: never another buffer's, so not cached */
 	struct rig_device *owner; /* a reference */
 	void *region;
 	struct rig_location at;

@@ -56,6 +56,7 @@ struct polled_options {
 	bool pinned_none; /* has no RIG_PINNED */
 	bool mapped_none; /* has no RIG_MAPPED */
 	bool never_maps;  /* map_host answers RIG_NEVER_MAPS */
+	bool has_bus;     /* dma answers RIG_BUS */
 	bool no_engine;
 	bool always_later; /* breaks the contract: room answers RIG_LATER while idle */
 	enum polled_sleep sleep;

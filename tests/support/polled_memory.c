@@ -168,9 +168,17 @@ int polled_d_dma(void *device, void *region, struct rig_dma_answer *answer, cons
 {
 	struct device *d = device;
 
+	static const struct rig_bus_range range = {.address = 1ull << 40, .bytes = 1ull << 20};
+
 	(void)region;
 	if (enter(d, POLLED_DMA, true) && faults(d->p))
 		return fault(d, text);
+	if (d->p->o.has_bus) {
+		answer->kind = RIG_BUS;
+		answer->ranges = &range;
+		answer->nranges = 1;
+		return leave(d, RIG_BUS);
+	}
 	answer->kind = RIG_NO_DMA;
 	answer->reason = "host memory of a test";
 	return leave(d, RIG_NO_DMA);

@@ -307,6 +307,27 @@ static void dropped_memory_is_used_again_without_the_driver(void **state)
 	help_close(&b);
 }
 
+static void memory_whose_bus_addresses_were_given_out_is_never_another_buffers(void **state)
+{
+	struct rig_dma_answer answer = {.version = RIG_EDGE_VERSION};
+	struct polled_options o = help_options();
+	struct rig_buffer *buffer;
+	struct bench b;
+	uint64_t cached;
+
+	(void)state;
+	o.has_bus = true;
+	b = help_open(&o);
+	buffer = help_buffer(b.d, 64 * KIB);
+	assert_int_equal(rig_buffer_dma(buffer, &answer), RIG_BUS);
+	rig_buffer_put(buffer);
+	/* The driver keeps it; the cache would hand it out. */
+	assert_int_equal(polled_count(b.p, POLLED_FREE), 1);
+	assert_int_equal(rig_held_bytes(b.d, &cached), 0);
+	assert_int_equal(cached, 0);
+	help_close(&b);
+}
+
 /* Device order covers device memory; what the host may store to waits for the work. */
 static void host_addressed_memory_is_reused_only_once_its_work_is_done(void **state)
 {
@@ -489,6 +510,7 @@ int main(void)
 	        cmocka_unit_test(a_peers_memory_is_mapped_once_a_device),
 	        cmocka_unit_test(memory_that_no_device_reaches_is_copied_through_the_host),
 	        cmocka_unit_test(dropped_memory_is_used_again_without_the_driver),
+	        cmocka_unit_test(memory_whose_bus_addresses_were_given_out_is_never_another_buffers),
 	        cmocka_unit_test(host_addressed_memory_is_reused_only_once_its_work_is_done),
 	        cmocka_unit_test(the_budget_bounds_what_the_device_holds),
 	        cmocka_unit_test(an_allocation_waits_for_work_that_holds_memory_back),
