@@ -9,9 +9,10 @@
  * A *port* is one board on one taken function, from boot to the end. The driver hands it to every function of the
  * table; `state` is the board's own.
  *
- * Threads: boot stages, describe, halt and the cold functions run one at a time. completed, failed, arm may run
- * beside everything. check, step, part, and ring run one at a time for each port (the contract's hot calls), allocate
- * nothing, block on nothing and make no system call where windows are mapped.
+ * Threads: boot stages, describe, halt and the cold functions run one at a time. completed, failed, fault, arm and
+ * check may run beside everything, check because growth asks it too. step, part and ring run one at a time for each
+ * port (the contract's hot calls). These and check allocate nothing, block on nothing and make no system call where
+ * windows are mapped.
  *
  * Errors: 0 or a negative errno with the text in rig_error(), which names the register or bound.
  */
