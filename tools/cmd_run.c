@@ -147,8 +147,8 @@ static int check_entry(struct job *job)
 		return complain(EXIT_USAGE, "the ARGs are %u parameter bytes; %s reads %u", job->args.params,
 		        job->function, entry.params);
 	if (entry.has_params && job->args.end > entry.params)
-		return complain(EXIT_USAGE, "the ARGs are %u parameter bytes; %s reads only %u", job->args.end,
-		        job->function, entry.params);
+		return complain(EXIT_USAGE, "the ARGs are %u parameter bytes; %s reads only %u",
+		        job->args.end, job->function, entry.params);
 	return 0;
 }
 

@@ -26,7 +26,7 @@
 #define WORKS_FILE    "works.bin"
 
 static char folder[64];
-static char mark[64]; /* NAME=VALUE */
+static char mark[96]; /* NAME=VALUE */
 
 /* ---- The folder ---- */
 
