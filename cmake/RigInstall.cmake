@@ -24,7 +24,7 @@ function(rig_library name)
   set(targets ${ARG_FOLDERS} ${ARG_PARTS})
   list(TRANSFORM targets PREPEND folder_)
 
-  file(WRITE "${CMAKE_BINARY_DIR}/empty/${name}.c" "")
+  file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/empty/${name}.c" CONTENT "") # written once, for builds without change
   add_library(${name} SHARED "${CMAKE_BINARY_DIR}/empty/${name}.c")
   add_dependencies(${name} ${targets})
   target_link_libraries(${name} PRIVATE rig_options PUBLIC rig_headers
@@ -42,6 +42,8 @@ function(rig_library name)
   string(JOIN " " requires ${ARG_REQUIRES})
   set(library ${name})
   set(description "${ARG_DESCRIPTION}")
+  # From the .pc file's folder, so that cmake --install --prefix and a moved installation work.
+  file(RELATIVE_PATH up "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
   configure_file("${CMAKE_SOURCE_DIR}/cmake/library.pc.in" "${CMAKE_BINARY_DIR}/pkgconfig/${name}.pc" @ONLY)
   install(FILES "${CMAKE_BINARY_DIR}/pkgconfig/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
   set_property(GLOBAL APPEND PROPERTY RIG_LIBRARIES ${name})
