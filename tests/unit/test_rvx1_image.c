@@ -202,6 +202,9 @@ static void what_needs_a_dynamic_linker_is_refused(void **state)
 	setup(NULL);
 	file.dynamic[2].d_tag = DT_JMPREL;
 	assert_refused("R_RISCV_RELATIVE");
+	setup(NULL);
+	file.dynamic[2].d_tag = DT_INIT_ARRAY;
+	assert_refused("initialisers");
 }
 
 static void other_relocations_are_refused_by_name(void **state)

@@ -143,6 +143,11 @@ static int read_dynamic(struct image *image)
 			break;
 		case DT_NEEDED:
 			return rig_error_set(-ENOEXEC, "it needs a shared library; link it with rvx1-cc");
+		case DT_INIT:
+		case DT_INIT_ARRAY:
+		case DT_PREINIT_ARRAY:
+			return rig_error_set(
+			        -ENOEXEC, "it has initialisers (constructors), which nothing would run");
 		case DT_REL:
 		case DT_RELR:
 		case DT_JMPREL:
