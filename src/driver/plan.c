@@ -102,8 +102,12 @@ static int queue_room(struct rig_dev *dev, uint32_t q, uint64_t units, uint64_t 
 	default:
 		if (rig_dev_ring_holds(most, units, largest))
 			return RIG_GROW;
-		return rig_error_set(RIG_NEVER, "%llu packets on queue %s, whose ring grows to %llu",
-		        (unsigned long long)units, dev->facts.queues[q].name, (unsigned long long)most);
+		return rig_error_set(RIG_NEVER,
+		        "%llu packets on queue %s, %llu of them in one piece, which may need a gap of as "
+		        "many "
+		        "before it: its ring grows to %llu",
+		        (unsigned long long)units, dev->facts.queues[q].name, (unsigned long long)largest,
+		        (unsigned long long)most);
 	}
 }
 
