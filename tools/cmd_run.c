@@ -70,17 +70,29 @@ static int parse_number(const char *option, const char *text, uint32_t least, ui
 	return 0;
 }
 
+/* `value` is NULL at the end of the line. */
 static int parse_option(struct job *job, const char *option, const char *value)
 {
+	static const char *const names[] = {"--grid", "--group", "--shared", "--repeat"};
+	unsigned i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]) && strcmp(option, names[i]) != 0; i++)
+		;
+	if (i == sizeof(names) / sizeof(names[0]))
+		return complain(EXIT_USAGE,
+		        "option %s: --grid, --group, --shared or --repeat, its value the next word, or "
+		        "--json; -v "
+		        "goes before run",
+		        option);
+	if (!value)
+		return complain(EXIT_USAGE, "%s: a value must follow", option);
 	if (!strcmp(option, "--grid"))
 		return parse_dims(option, value, job->grid);
 	if (!strcmp(option, "--group"))
 		return parse_dims(option, value, job->group);
 	if (!strcmp(option, "--shared"))
 		return parse_number(option, value, 0, UINT32_MAX, &job->shared);
-	if (!strcmp(option, "--repeat"))
-		return parse_number(option, value, 1, MAX_REPEAT, &job->repeat);
-	return complain(EXIT_USAGE, "option %s: --grid, --group, --shared, --repeat or --json", option);
+	return parse_number(option, value, 1, MAX_REPEAT, &job->repeat);
 }
 
 static int parse_word(struct job *job, char *text)
@@ -103,17 +115,16 @@ static int parse(struct job *job, int argc, char **argv)
 	for (i = 1; !err && i < argc; i++) {
 		if (!strcmp(argv[i], "--json")) {
 			job->json = true;
-		} else if (!strncmp(argv[i], "--", 2)) {
-			if (i + 1 == argc)
-				return complain(EXIT_USAGE, "%s: a value must follow", argv[i]);
-			err = parse_option(job, argv[i], argv[i + 1]);
+		} else if (argv[i][0] == '-') {
+			err = parse_option(job, argv[i], argv[i + 1]); /* argv ends with NULL */
 			i++;
 		} else {
 			err = parse_word(job, argv[i]);
 		}
 	}
 	if (!err && !job->function)
-		err = complain(EXIT_USAGE, "it needs DEVICE, IMAGE and FUNCTION");
+		err = complain(EXIT_USAGE,
+		        "it needs DEVICE, IMAGE and FUNCTION, as in rigctl run sim scale.elf scale");
 	return err;
 }
 
@@ -140,7 +151,9 @@ static int check_entry(struct job *job)
 	int err = rig_image_entry(job->image, job->function, &entry);
 
 	if (err == -ENOENT)
-		return complain(EXIT_USAGE, "image %s has no function %s", job->image_path, job->function);
+		return complain(EXIT_USAGE,
+		        "image %s has no function %s; readelf -W --dyn-syms lists its functions",
+		        job->image_path, job->function);
 	if (err)
 		return failed(err);
 	if (entry.has_params && job->args.params < entry.params)
@@ -159,8 +172,9 @@ static int make_buffer(struct job *job, struct run_arg *a)
 
 	if (err == -ENOMEM)
 		return complain(EXIT_USAGE,
-		        "a buffer of %" PRIu64 " bytes does not fit: the device has %" PRIu64 " bytes",
-		        a->count, rig_budget(job->device));
+		        "a buffer of %" PRIu64 " bytes does not fit: of the device's %" PRIu64
+		        " bytes %" PRIu64 " are taken; sim:mem=SIZE makes a larger sim",
+		        a->count, rig_budget(job->device), rig_held_bytes(job->device, NULL));
 	if (!err && !a->bytes) {
 		zeroes = calloc(1, a->count);
 		if (!zeroes)
@@ -232,6 +246,17 @@ static int set_run(struct job *job)
 	return err ? failed(err) : 0;
 }
 
+/* The loss of a launch. One that lasted to the hang bound may only have needed longer. */
+static int lost(const struct job *job, uint64_t ns)
+{
+	const struct rig_facts *facts = rig_device_facts(job->device);
+
+	return complain(EXIT_FAILED, "%s%s", rig_error(),
+	        facts->has_hang_ms && ns / 1000000 >= (uint64_t)facts->hang_ms
+	                ? "; for a launch that needs longer, give DEVICE the option hang=TIME"
+	                : "");
+}
+
 static int launch_once(struct job *job)
 {
 	struct rig_point point;
@@ -243,7 +268,7 @@ static int launch_once(struct job *job)
 	err = rig_wait(point);
 	ns = rig_now_ns() - start;
 	if (err)
-		return complain(EXIT_FAILED, "%s", rig_error());
+		return lost(job, ns);
 	job->value = rig_point_value(point);
 	job->total_ns += ns;
 	if (!job->fastest_ns || ns < job->fastest_ns)
@@ -413,7 +438,12 @@ const struct command command_run = {
                 "bytes; out:FILE,BYTES, a zeroed buffer that is written to FILE afterwards; "
                 "inout:FILE,OUTFILE, both; zero:BYTES, "
                 "a zeroed buffer; u32:N, i32:N, u64:N, f32:N, f64:N, a number. A buffer's parameter is its "
-                "64-bit device address.\n"
+                "64-bit device address. BYTES is a plain number. A launch of --repeat finds the buffers as "
+                "the one "
+                "before left them.\n"
+                "As in C, the parameters end at a multiple of their largest alignment: a last 4-byte ARG "
+                "that is "
+                "missing is not noticed where such padding has its place.\n"
                 "rvx1-cc compiles images.",
         .options = options,
         .run = run,

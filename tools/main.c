@@ -15,11 +15,11 @@ static const char devices_text[] =
         "DEVICE is sim (a model of the reference board that ends with the command), sim:OPTION,..., "
         "vfio-user:PATH (a device "
         "process at a UNIX socket) or a PCI address as 0000:65:00.0 (kernel VFIO: not yet).\n"
-        "Options after sim: or after a comma: completion=poll|store, hang=TIME (500ms, 2s), poller=CPU, "
-        "firmware=DIR; of "
-        "sim also mem=SIZE, "
-        "aperture=SIZE (64M, 1G) and fault=NAME[=N] (hang, late, halt, die, die-boot, refuse-boot; several "
-        "joined by +).";
+        "Options after sim: or after a comma: completion=poll|store, hang=TIME (without progress for so long "
+        "the "
+        "device is lost: 500ms, 2s), poller=CPU, firmware=DIR; of sim also mem=SIZE (64M to 8G; 256M), "
+        "aperture=SIZE (a power of two from 16M; all of the memory) and "
+        "fault=NAME[=N] (those of rvx1-model(1); several joined by +).";
 
 static const char *const statuses[] = {
         "0  done",
@@ -121,6 +121,10 @@ static int print_man(void)
 	        RIG_VERSION);
 	for (i = 0; i < COMMANDS; i++)
 		man_command(commands[i]);
+	printf(".SH OPTIONS\n.TP\n\\-v, \\-\\-verbose\nSay on standard error what opening, booting and "
+	       "stopping "
+	       "do.\n.TP\n\\-h, \\-\\-help\nPrint a summary; after a command, of that command.\n.TP\n"
+	       "\\-\\-version\nPrint the version.\n");
 	printf(".SH DEVICES\n");
 	troff(devices_text);
 	printf(".SH EXIT STATUS\n");
@@ -130,7 +134,11 @@ static int print_man(void)
 	}
 	printf(".SH ENVIRONMENT\n.TP\nRIG_MODEL_DIR\nwhere rvx1\\-model is looked for "
 	       "first\n.TP\nRIG_FIRMWARE_DIR\n"
-	       "where firmware images are looked for first\n");
+	       "where firmware images are looked for first\n"
+	       ".SH EXAMPLES\n.nf\nrigctl info sim\nrigctl run sim scale.elf scale \\-\\-grid 4 \\-\\-group "
+	       "256 "
+	       "inout:in.bin,out.bin u32:1000 f32:2.5\nrigctl run sim:hang=60s,mem=1G slow.elf slow "
+	       "out:out.bin,4096\n.fi\n.SH SEE ALSO\nrvx1\\-cc(1), rvx1\\-model(1)\n");
 	return EXIT_DONE;
 }
 
