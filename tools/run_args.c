@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,27 +156,33 @@ static bool parse_integer(const char *kind, const char *text, uint64_t *out)
 	return is_signed ? (int64_t)*out >= INT32_MIN && (int64_t)*out <= INT32_MAX : *out <= UINT32_MAX;
 }
 
-static bool parse_real(const char *text, double *out)
+/* A number too large for its type is refused; one too small becomes what is nearest. */
+static bool parse_real(const char *text, bool wide, uint8_t *out)
 {
+	double real = 0;
+	float single = 0;
 	char *end;
 
-	*out = strtod(text, &end);
-	return *text && !isspace((unsigned char)*text) && !*end;
+	errno = 0;
+	if (wide)
+		real = strtod(text, &end);
+	else
+		single = strtof(text, &end);
+	if (!*text || isspace((unsigned char)*text) || *end || (errno && fabs(real + (double)single) > 1))
+		return false;
+	memcpy(out, wide ? (void *)&real : (void *)&single, wide ? sizeof(real) : sizeof(single));
+	return true;
 }
 
 static int add_scalar(struct run_arg *a, const char *kind, const char *value)
 {
 	uint64_t integer;
-	double real;
-	float single;
 
 	a->kind = ARG_SCALAR;
 	a->size = !strcmp(kind + 1, "64") ? 8 : 4;
 	if (*kind == 'f') {
-		if (!parse_real(value, &real))
-			return complain(EXIT_USAGE, "%s:%s: a number", kind, value);
-		single = (float)real;
-		memcpy(a->scalar, a->size == 8 ? (void *)&real : (void *)&single, a->size);
+		if (!parse_real(value, a->size == 8, a->scalar))
+			return complain(EXIT_USAGE, "%s:%s: a number of %u bits", kind, value, a->size * 8);
 		return 0;
 	}
 	if (!parse_integer(kind, value, &integer))
