@@ -112,7 +112,7 @@ static int add_buffer(struct run_arg *a, const char *kind, char *value)
 	a->size = 8;
 	if (!strcmp(kind, "in")) {
 		if (!*value)
-			return complain(EXIT_USAGE, "in:: FILE");
+			return complain(EXIT_USAGE, "in: a file's name must follow, as in:FILE");
 		a->kind = ARG_IN;
 		a->file = value;
 		return load(a);
@@ -120,7 +120,7 @@ static int add_buffer(struct run_arg *a, const char *kind, char *value)
 	if (!strcmp(kind, "zero")) {
 		a->kind = ARG_ZERO;
 		if (!parse_bytes(value, &a->count))
-			return complain(EXIT_USAGE, "zero:%s: a number of bytes, at least 1", value);
+			return complain(EXIT_USAGE, "zero:%s: a plain number of bytes, at least 1", value);
 		return 0;
 	}
 	more = split(value);
@@ -128,14 +128,16 @@ static int add_buffer(struct run_arg *a, const char *kind, char *value)
 		a->kind = ARG_OUT;
 		a->to = value;
 		if (!more || !parse_bytes(more, &a->count))
-			return complain(EXIT_USAGE, "out:%s: FILE,BYTES with at least 1 byte", value);
+			return complain(EXIT_USAGE,
+			        "out:%s%s%s: out:FILE,BYTES with a plain number of bytes, at least 1", value,
+			        more ? "," : "", more ? more : "");
 		return 0;
 	}
 	a->kind = ARG_INOUT;
 	a->file = value;
 	a->to = more;
 	if (!more)
-		return complain(EXIT_USAGE, "inout:%s: FILE,OUTFILE", value);
+		return complain(EXIT_USAGE, "inout:%s: inout:FILE,OUTFILE, and OUTFILE may be FILE", value);
 	return load(a);
 }
 
@@ -182,11 +184,15 @@ static int add_scalar(struct run_arg *a, const char *kind, const char *value)
 	a->size = !strcmp(kind + 1, "64") ? 8 : 4;
 	if (*kind == 'f') {
 		if (!parse_real(value, a->size == 8, a->scalar))
-			return complain(EXIT_USAGE, "%s:%s: a number of %u bits", kind, value, a->size * 8);
+			return complain(EXIT_USAGE, "%s:%s: a number of %u bits, as 2, -1.5 or 1e-3", kind,
+			        value, a->size * 8);
 		return 0;
 	}
 	if (!parse_integer(kind, value, &integer))
-		return complain(EXIT_USAGE, "%s:%s: an integer of %u bits", kind, value, a->size * 8);
+		return complain(EXIT_USAGE, "%s:%s: an integer of %u bits, %s", kind, value, a->size * 8,
+		        *kind == 'i'   ? "-2147483648 to 2147483647"
+		        : a->size == 8 ? "0 to 18446744073709551615"
+		                       : "0 to 4294967295");
 	memcpy(a->scalar, &integer, a->size); /* little-endian, as the device */
 	return 0;
 }
