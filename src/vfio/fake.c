@@ -149,6 +149,12 @@ static int reach(struct rig_fake *k, uint64_t iova, uint64_t len, unsigned prot,
 	return -EFAULT;
 }
 
+/* As every transport: 8 aligned bytes at once, because they may be a word that others read meanwhile. */
+static bool is_word(const void *at, uint64_t len)
+{
+	return len == sizeof(uint64_t) && (uintptr_t)at % sizeof(uint64_t) == 0;
+}
+
 int rig_fake_dma_read(struct rig_fake *k, uint64_t iova, void *buf, uint64_t len)
 {
 	unsigned char *at;
@@ -156,8 +162,13 @@ int rig_fake_dma_read(struct rig_fake *k, uint64_t iova, void *buf, uint64_t len
 
 	pthread_mutex_lock(&k->lock);
 	err = reach(k, iova, len, RIG_DMA_READ, &at);
-	if (!err)
+	if (!err && is_word(at, len)) {
+		uint64_t word = __atomic_load_n((const uint64_t *)(const void *)at, __ATOMIC_ACQUIRE);
+
+		memcpy(buf, &word, sizeof(word));
+	} else if (!err) {
 		memcpy(buf, at, len);
+	}
 	pthread_mutex_unlock(&k->lock);
 	return err;
 }
@@ -169,8 +180,14 @@ int rig_fake_dma_write(struct rig_fake *k, uint64_t iova, const void *buf, uint6
 
 	pthread_mutex_lock(&k->lock);
 	err = reach(k, iova, len, RIG_DMA_WRITE, &at);
-	if (!err)
+	if (!err && is_word(at, len)) {
+		uint64_t word;
+
+		memcpy(&word, buf, sizeof(word));
+		__atomic_store_n((uint64_t *)(void *)at, word, __ATOMIC_RELEASE);
+	} else if (!err) {
 		memcpy(at, buf, len);
+	}
 	pthread_mutex_unlock(&k->lock);
 	return err;
 }
