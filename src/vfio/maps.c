@@ -251,6 +251,10 @@ static void copy(
 	}
 }
 
+/* A device reads what another one wrote once it saw the other one's word, in a process of its own: an order that nothing
+ * in this process shows. Said here: an access comes after those served before it, of any device. */
+static uint64_t order;
+
 static int access(struct rig_maps *maps, uint64_t iova, unsigned char *buf, uint64_t len, bool in)
 {
 	size_t i;
@@ -259,8 +263,11 @@ static int access(struct rig_maps *maps, uint64_t iova, unsigned char *buf, uint
 	pthread_mutex_lock(&maps->lock);
 	i = find(maps, iova);
 	err = allowed(maps, i, iova, len, in ? RIG_DMA_WRITE : RIG_DMA_READ);
-	if (!err)
+	if (!err) {
+		(void)__atomic_load_n(&order, __ATOMIC_ACQUIRE);
 		copy(maps, i, iova, buf, len, in);
+		(void)__atomic_fetch_add(&order, 1, __ATOMIC_RELEASE);
+	}
 	maps->served++;
 	maps->refused += err != 0;
 	pthread_mutex_unlock(&maps->lock);
