@@ -6,7 +6,7 @@
 
 #include "system_device.h"
 
-enum { INTERVALS = 5, INTERVAL_S = 2, MOST_PERCENT = 3 };
+enum { INTERVALS = 10, INTERVAL_S = 1, MOST_PERCENT = 3 };
 
 static uint64_t read_clock(clockid_t clock)
 {

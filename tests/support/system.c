@@ -24,6 +24,7 @@
 #define NOT_STARTED   126
 #define GLOBALS_WORDS 8
 #define WORKS_FILE    "works.bin"
+#define LISTENS_FLAG  0x10000u /* in /proc/net/unix */
 
 static char folder[64];
 static char mark[96]; /* NAME=VALUE */
@@ -387,14 +388,36 @@ static bool has_socket(void *arg)
 	return !stat(sys_path(SOCKET_NAME), &st) && S_ISSOCK(st.st_mode);
 }
 
+/* A bound socket refuses clients until it listens. */
+static bool listens(void *arg)
+{
+	const char *path = sys_path(SOCKET_NAME);
+	char line[PATH_BYTES], *at;
+	bool found = false;
+	unsigned flags;
+	FILE *file = fopen("/proc/net/unix", "re");
+
+	(void)arg;
+	if (!file)
+		fail_msg("/proc/net/unix: %s", strerror(errno));
+	while (!found && fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = 0;
+		at = strrchr(line, ' ');
+		found = at && !strcmp(at + 1, path) && sscanf(line, "%*s %*s %*s %x", &flags) == 1 &&
+		        flags & LISTENS_FLAG;
+	}
+	fclose(file);
+	return found;
+}
+
 void sys_serve(struct sys_process *p, const char *options)
 {
 	char command[PATH_BYTES];
 
-	snprintf(command, sizeof(command), "rvx1-model --socket %s%s%s", SOCKET_NAME, *options ? " " : "",
-	        options);
+	snprintf(command, sizeof(command), "rvx1-model --socket %s%s%s", sys_path(SOCKET_NAME),
+	        *options ? " " : "", options);
 	sys_start(p, command);
-	sys_await(has_socket, NULL, "the model's socket");
+	sys_await(listens, NULL, "the model's socket");
 }
 
 void sys_serve_end(struct sys_process *p)
