@@ -78,10 +78,8 @@ typedef _Atomic(uint64_t) rig_atomic_u64;
 
 enum rig_memory {
 	RIG_DEVICE = 1, /* the device's own memory */
-	RIG_PINNED, /* page-locked host memory of the driver's making, addressed by the device's work and the
-	               host */
-	RIG_MAPPED, /* the device's own memory, which the host also addresses through a write-combined window
-	             */
+	RIG_PINNED, /* page-locked host memory of the driver's making, for the device's work and the host */
+	RIG_MAPPED, /* the device's own memory, also the host's through a write-combined window */
 };
 
 /* Answers of map_host and map_peer. */
@@ -115,8 +113,8 @@ struct rig_bus_range {
 struct rig_dma_answer {
 	uint32_t version;       /* RIG_EDGE_VERSION, set by the caller */
 	enum rig_dma_kind kind; /* what the function also returned */
-	const struct rig_bus_range
-	        *ranges; /* RIG_BUS: in the region's order; the array lives until `release` */
+	/* RIG_BUS: in the region's order; the array lives until `release`. */
+	const struct rig_bus_range *ranges;
 	size_t nranges;
 	int fd;             /* RIG_DMABUF: new, close-on-exec, the caller owns and closes it */
 	uint64_t offset;    /* RIG_DMABUF: of the region's first byte */
@@ -200,8 +198,8 @@ struct rig_launch_part {
 struct rig_part {
 	uint32_t queue; /* index into rig_facts.queues */
 	uint32_t kind;  /* enum rig_kind */
-	const uint32_t
-	        *after; /* indices, below this part's own, of parts of *other* queues it starts after */
+	/* Indices, below this part's own, of parts of *other* queues it starts after. */
+	const uint32_t *after;
 	uint32_t nafter;
 	union {
 		struct rig_words_part words;

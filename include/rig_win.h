@@ -46,11 +46,12 @@ struct rig_win_ops {
 	void (*suspect)(const struct rig_win *win);
 };
 
-#define RIG_WIN_LIVE                                                                                         \
-	1u /* nothing in it reads all ones (32 and 64 bits) while the function lives: check if it does */
-#define RIG_WIN_COMBINE 2u /* a write-combined mapping where the system offers one: see rig_wc_flush */
-#define RIG_WIN_MESSAGES                                                                                     \
-	4u /* never mapped, though it could be (tests, and devices that must see each access) */
+/* Nothing in it reads all ones (32 and 64 bits) while the function lives: check if it does. */
+#define RIG_WIN_LIVE 1u
+/* A write-combined mapping where the system offers one: see rig_wc_flush. */
+#define RIG_WIN_COMBINE 2u
+/* Never mapped, though it could be (tests, and devices that must see each access). */
+#define RIG_WIN_MESSAGES 4u
 
 struct rig_win {
 	volatile unsigned char *at; /* where byte 0 is mapped, NULL when reached through ops */
