@@ -76,18 +76,19 @@ struct rig_board_facts {
 	struct rig_board_pool pools[RIG_BOARD_POOLS];
 	uint32_t npools;
 	unsigned memory_bar;       /* the BAR that shows board memory from physical address 0 */
-	uint64_t memory_bar_bytes; /* of it */
-	const struct rig_mmu_format *format;
+	uint64_t memory_bar_bytes; /* of it; 0: no BAR does */
+	const struct rig_mmu_format
+	        *format;      /* NULL: no page tables; work uses the two addresses below as they are */
 	uint64_t board_va;    /* device-virtual address of board-physical 0 in the linear map */
 	uint64_t system_va;   /* device-virtual address of bus address 0 */
-	unsigned system_bits; /* bus addresses below 2^this fit behind system_va */
+	unsigned system_bits; /* bus addresses below 2^this fit behind system_va: the function's DMA mask */
 	uint64_t stack_va;    /* device-virtual address of the first stack slot */
 	uint64_t stack_bytes,
 	        stack_pitch;  /* of a slot; its stack is at the slot's end. pitch 0: the board has none */
 	uint32_t stack_slots; /* at most */
 	uint32_t unit_bytes;  /* of the rings: a power of two */
 	uint64_t ring_units, ring_units_max; /* at first and at most; powers of two */
-	uint64_t segment_bytes;              /* of the argument segment; a power of two */
+	uint64_t segment_bytes;              /* of the argument segment; a power of two; 0: none */
 	uint64_t board_address;              /* what a step's address of board-physical 0 is */
 	uint64_t system_address;             /* what a step's address of bus address 0 is */
 	uint32_t vectors;                    /* interrupt vectors that the driver waits on, from 0 */
@@ -156,6 +157,30 @@ struct rig_launch {
 	struct rig_board_function function;
 };
 
+/* Bytes of an operation of a serial board. */
+#define RIG_SERIAL_OP_BYTES 64u
+
+/*
+ * A board without rings. The driver keeps a queue for it in host memory; its worker, a thread a device, takes parts from
+ * there in order, waits for other devices' words, starts one operation after the other and raises the timeline word.
+ *
+ * Of the table: check and part are as for rings, where a unit is an operation, RIG_SERIAL_OP_BYTES of the port's own layout
+ * at a multiple of 8. A part becomes any number of them, which run one after the other. What an operation needs is in it:
+ * nothing of the part lives when part returns. segment_bytes of a need is 0, and no queue runs RIG_FILL. failed and fault
+ * may be NULL. step_units, poke, root, invalidate, start_value, enable, step, ring, completed and arm are not used.
+ *
+ * Of the facts: one queue, and vectors is 0 or 1: one interrupt, by MSI-X, MSI or INTx, whichever the function has first.
+ * unit_bytes, ring_units, ring_units_max, segment_bytes and may_block are the driver's.
+ */
+struct rig_serial {
+	/* Begins the operation; the one before is complete. A negative errno, with rig_error(), is the device's fault. */
+	int (*start)(struct rig_port *port, const void *op);
+	/* One look: *done (false before) says whether the operation is complete, and all that it wrote visible to the host. Called
+	   after start, after each interrupt, and from time to time. Takes back whatever makes the board interrupt. Errors as
+	   start's. */
+	int (*poll)(struct rig_port *port, const void *op, bool *done);
+};
+
 struct rig_board {
 	uint32_t version; /* RIG_BOARD_VERSION */
 	const char *arch;
@@ -164,7 +189,8 @@ struct rig_board {
 	size_t state_bytes;
 	const struct rig_board_stage *stages;
 	uint32_t nstages;
-	uint32_t step_units; /* units of each step */
+	uint32_t step_units;             /* units of each step */
+	const struct rig_serial *serial; /* NULL: the board has rings */
 
 	/* After the stages. */
 	int (*describe)(struct rig_port *port, struct rig_board_facts *facts);
@@ -200,7 +226,7 @@ struct rig_board {
 	/* Ask for an interrupt once a value above `seen` completes. */
 	void (*arm)(struct rig_port *port, uint64_t seen);
 
-	/* Code. image_bytes: how many bytes the binary takes on the device, or a negative errno. place: those bytes,
+	/* Code; all NULL where the board runs none. image_bytes: how many bytes the binary takes on the device, or a negative errno. place: those bytes,
 	   for the device-virtual address `base`. find: a function, -ENOENT if absent. Pure functions of the binary. */
 	int (*image_bytes)(const void *binary, size_t bytes, uint64_t *need);
 	int (*image_place)(const void *binary, size_t bytes, uint64_t base, uint8_t *buffer);
@@ -232,6 +258,10 @@ RIG_API int rig_port_wait32(struct rig_port *port, const struct rig_win *win,
 /* Reads a whole firmware image `name` from RIG_FIRMWARE_DIR, port->firmware_dir, the build folder or the installed
    folder, in that order; the caller frees *bytes. -ENOENT names every place that was tried. */
 RIG_API int rig_port_firmware(struct rig_port *port, const char *name, uint8_t **bytes, size_t *count);
+
+/* Stores into host memory as a DMA write of the function to bus address `iova` would, for ports whose host does a part of
+   the board's work: all of it, or -EFAULT (not mapped for the function) or -EACCES. From the worker. */
+RIG_API int rig_port_dma_write(struct rig_port *port, uint64_t iova, const void *bytes, uint64_t count);
 
 /* Writes what people call the code at device-virtual `va`: "NAME (0x...)" if a loaded image's function that was asked for
    starts there, else the address. */

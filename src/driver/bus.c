@@ -33,6 +33,8 @@ int rig_dev_bus_init(struct rig_dev *dev)
 	if (rig_pci_info(dev->pci)->bdf)
 		return 0;
 	dev->record.simulated_bus = true;
+	if (!dev->facts.memory_bar_bytes)
+		return 0;
 	err = rig_pci_config_write(dev->pci, at, 4, (uint32_t)SIMULATED_BUS);
 	if (!err)
 		err = rig_pci_config_write(dev->pci, at + 4, 4, (uint32_t)(SIMULATED_BUS >> 32));
@@ -57,6 +59,8 @@ int rig_dev_dma(void *device, void *at, struct rig_dma_answer *answer, const cha
 	if (region->kind != RIG_DEVICE && region->kind != RIG_MAPPED)
 		return no_dma(answer,
 		        "the memory is the host's: another function reaches it through a mapping of its own");
+	if (!dev->facts.memory_bar_bytes)
+		return no_dma(answer, "the board's memory is in no BAR");
 	if (region->pa + region->bytes > dev->facts.memory_bar_bytes)
 		return no_dma(answer, "the memory lies outside the aperture: allocate RIG_MAPPED memory");
 	base = bar_address(dev);

@@ -61,6 +61,8 @@ int rig_dev_load(void *device, const void *binary, size_t bytes, struct rig_code
 
 	if (rig_dev_faulted(dev))
 		return rig_dev_fault(dev, fault);
+	if (!dev->board->image_bytes)
+		return rig_error_set(-ENOEXEC, "board %s runs no code", dev->board->arch);
 	err = dev->board->image_bytes(binary, bytes, &code->bytes);
 	if (err)
 		return err;

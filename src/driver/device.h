@@ -35,6 +35,7 @@ struct rig_shared {
 	uint64_t va;           /* as work names it; 0 in the boot pool */
 	uint64_t pa;           /* in a board pool */
 	struct rig_dma dma;    /* or in host memory: handle not NULL */
+	bool heap;             /* or where only the worker of a serial board reads it */
 	uint64_t bytes;
 };
 
@@ -88,7 +89,21 @@ struct rig_progress {
 	char fault[RIG_FAULT_TEXT]; /* written once, before faulted */
 	pthread_t poller;
 	bool polling;
+	enum rig_irq_kind irq; /* what irq_fd is armed with */
 	int irq_fd, quit_fd;
+};
+
+/* serial.c's: the worker that stands for the processor of a board without rings. */
+struct rig_worker {
+	const struct rig_board *port; /* the board's own table; NULL: the board has rings */
+	struct rig_board table;       /* what the driver uses instead */
+	const uint8_t *units;         /* the queue */
+	uint64_t mask, read;
+	_Atomic uint64_t written, completed;
+	atomic_bool asleep; /* the next submit wakes it */
+	bool fired;         /* an interrupt came since the last unmasking */
+	bool running;       /* an operation was started and has not completed */
+	unsigned naps;
 };
 
 struct image;
@@ -129,13 +144,14 @@ struct rig_dev {
 	struct rig_plan plan; /* of the last room, for the submit that follows it */
 
 	struct rig_progress progress;
+	struct rig_worker worker;
 	struct rig_vfio_record record;
 };
 
 /* port.c */
 int rig_port_init(struct rig_dev *dev);
 
-/* space.c: tables. Under dev->lock. */
+/* space.c: tables. Under dev->lock. On a board without tables they do nothing. */
 int rig_dev_space_open(struct rig_dev *dev);
 void rig_dev_space_close(struct rig_dev *dev);
 /* System memory at a bus address, each at the same place whatever lies there. An arena's pages stay in the tables for good,
@@ -204,6 +220,15 @@ uint64_t rig_dev_word_address(const struct rig_dev *dev, const rig_atomic_u64 *w
 /* progress.c */
 int rig_dev_progress_open(struct rig_dev *dev);
 void rig_dev_progress_close(struct rig_dev *dev); /* ends the poller */
+/* The poller or worker is to end. stop waits for it and never for work, so it looks at this also while work goes on. */
+static inline bool rig_dev_must_quit(const struct rig_dev *dev)
+{
+	return atomic_load_explicit(&dev->progress.quit, memory_order_relaxed);
+}
+/* After the word moved. */
+void rig_dev_wake(struct rig_dev *dev);
+/* Empties an eventfd. */
+void rig_dev_drain(int fd);
 /* Reads the device's progress and raises the word; the last completed value. */
 uint64_t rig_dev_progress(struct rig_dev *dev);
 /* Whether the device faulted or is gone; looks at it. */
@@ -222,6 +247,23 @@ int rig_dev_load(void *device, const void *binary, size_t bytes, struct rig_code
 int rig_dev_entry(void *device, void *image, const char *name, struct rig_entry *entry, uint64_t *short_bytes,
         const char **fault);
 int rig_dev_unload(void *device, void *image, const char **fault);
+
+/* serial.c */
+/* Sets dev->board: a serial board's table with the members that it leaves out. */
+void rig_dev_set_board(struct rig_dev *dev, const struct rig_board *board);
+static inline bool rig_dev_is_serial(const struct rig_dev *dev)
+{
+	return dev->worker.port != NULL;
+}
+/* Completes what a serial board described; of others nothing. -EINVAL, -ENOTSUP. */
+int rig_dev_serial_describe(struct rig_dev *dev);
+/* The worker, in place of the poller. */
+void *rig_dev_serial_run(void *dev);
+/* The worker has ended and left the board with nothing to do. */
+static inline bool rig_dev_serial_idle(const struct rig_dev *dev)
+{
+	return rig_dev_is_serial(dev) && !dev->worker.running;
+}
 
 /* stop.c */
 void rig_dev_stop(void *device, const char *reason);

@@ -75,8 +75,7 @@ static void release(void *device)
 	void *arg = dev->options.released_arg;
 
 	rig_dev_progress_close(dev);
-	if (dev->space)
-		rig_dev_queues_close(dev);
+	rig_dev_queues_close(dev);
 	rig_dev_word_fini(dev);
 	rig_dev_space_close(dev);
 	rig_dev_pools_close(dev);
@@ -116,12 +115,13 @@ static void stats(const struct rig_vfio_record *record, struct rig_vfio_stats *s
 {
 	struct rig_dev *dev =
 	        (struct rig_dev *)((uint8_t *)(uintptr_t)record - offsetof(struct rig_dev, record));
-	struct rig_mmu_stats tables;
+	struct rig_mmu_stats tables = {0};
 	struct rig_pci_stats pci;
 
 	rig_pci_stats(dev->pci, &pci);
 	pthread_mutex_lock(&dev->lock);
-	rig_mmu_stats(dev->space, &tables);
+	if (dev->space)
+		rig_mmu_stats(dev->space, &tables);
 	stats->bus_bytes = dev->bus_bytes;
 	pthread_mutex_unlock(&dev->lock);
 	stats->messages = pci.messages;
@@ -165,7 +165,8 @@ static int boot(struct rig_dev *dev)
 			return rig_error_set(err, "boot stage %s: %s", dev->board->stages[i].name, text);
 		}
 	}
-	return dev->board->describe(&dev->port, &dev->facts);
+	err = dev->board->describe(&dev->port, &dev->facts);
+	return err ? err : rig_dev_serial_describe(dev);
 }
 
 /* A function that a killed process left may still run; what it was doing ends here. */
@@ -181,9 +182,12 @@ static int reset(struct rig_dev *dev)
 
 static int map_memory(struct rig_dev *dev)
 {
-	int err = rig_port_window(&dev->port, dev->facts.memory_bar, 0, dev->facts.memory_bar_bytes,
-	        RIG_WIN_COMBINE, &dev->memory);
+	int err;
 
+	if (!dev->facts.memory_bar_bytes)
+		return 0;
+	err = rig_port_window(&dev->port, dev->facts.memory_bar, 0, dev->facts.memory_bar_bytes,
+	        RIG_WIN_COMBINE, &dev->memory);
 	if (!err)
 		dev->memory_host = rig_win_host(&dev->memory);
 	return err;
@@ -235,7 +239,7 @@ static struct rig_dev *new_dev(
 	if (!dev)
 		return NULL;
 	dev->hot = &hot;
-	dev->board = board;
+	rig_dev_set_board(dev, board);
 	dev->options = *options;
 	dev->pci = pci;
 	dev->progress.irq_fd = dev->progress.quit_fd = -1;

@@ -124,13 +124,24 @@ static int shared_on_host(struct rig_dev *dev, uint64_t bytes, bool user, struct
 	return 0;
 }
 
+static int shared_on_heap(uint64_t bytes, struct rig_shared *shared)
+{
+	shared->host = aligned_alloc(RIG_PAGE, bytes);
+	shared->step_address = (uintptr_t)shared->host;
+	shared->heap = true;
+	return shared->host ? 0 : -ENOMEM;
+}
+
 int rig_dev_shared_alloc(struct rig_dev *dev, uint64_t bytes, bool user, struct rig_shared *shared)
 {
 	int err;
 
 	memset(shared, 0, sizeof(*shared));
-	err = dev->memory_host ? shared_on_board(dev, bytes, user, shared)
-	                       : shared_on_host(dev, bytes, user, shared);
+	if (rig_dev_is_serial(dev))
+		err = shared_on_heap(bytes, shared);
+	else
+		err = dev->memory_host ? shared_on_board(dev, bytes, user, shared)
+		                       : shared_on_host(dev, bytes, user, shared);
 	if (err)
 		return err;
 	shared->bytes = bytes;
@@ -142,6 +153,8 @@ void rig_dev_shared_free(struct rig_dev *dev, struct rig_shared *shared)
 {
 	if (shared->dma.handle)
 		rig_dma_free(dev->pci, &shared->dma);
+	else if (shared->heap)
+		free(shared->host);
 	else if (shared->bytes)
 		rig_dev_give(dev, shared->pa);
 	memset(shared, 0, sizeof(*shared));

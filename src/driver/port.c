@@ -56,6 +56,15 @@ int rig_port_wait32(struct rig_port *port, const struct rig_win *win, const stru
 	return 0;
 }
 
+int rig_port_dma_write(struct rig_port *port, uint64_t iova, const void *bytes, uint64_t count)
+{
+	int err = rig_dma_write(port->function, iova, bytes, count);
+
+	return err ? rig_error_set(err, "writing %" PRIu64 " bytes at bus address 0x%" PRIx64 ": %s", count,
+	                     iova, err == -EACCES ? "read-only memory" : "not mapped for the function")
+	           : 0;
+}
+
 static int read_all(int fd, const char *path, uint8_t **bytes, size_t *count)
 {
 	uint8_t *at = malloc(MAX_FIRMWARE + 1u);

@@ -96,7 +96,7 @@ static uint64_t look(struct rig_dev *dev)
 	return rig_word_load(dev->word);
 }
 
-static void wake_sleepers(struct rig_dev *dev)
+void rig_dev_wake(struct rig_dev *dev)
 {
 	/* The word before the count, as block has the count before the word: one of both sees the other. */
 	rig_full();
@@ -107,26 +107,20 @@ static void wake_sleepers(struct rig_dev *dev)
 	pthread_mutex_unlock(&dev->progress.lock);
 }
 
-/* stop waits for the poller and never for work, so the poller looks at this also while work goes on. */
-static bool must_quit(struct rig_dev *dev)
-{
-	return atomic_load_explicit(&dev->progress.quit, memory_order_relaxed);
-}
-
 /* Looks until nothing changed for a while; the last value seen. */
 static uint64_t burst(struct rig_dev *dev)
 {
 	uint64_t last = look(dev), since = rig_clock_ns();
 	unsigned spins = 0;
 
-	wake_sleepers(dev);
-	while (rig_clock_ns() - since < POLLER_BURST_NS && !rig_dev_faulted(dev) && !must_quit(dev)) {
+	rig_dev_wake(dev);
+	while (rig_clock_ns() - since < POLLER_BURST_NS && !rig_dev_faulted(dev) && !rig_dev_must_quit(dev)) {
 		uint64_t value = look(dev);
 
 		if (value != last) {
 			last = value;
 			since = rig_clock_ns();
-			wake_sleepers(dev);
+			rig_dev_wake(dev);
 		}
 		rig_pause();
 		if (++spins % SPINS_A_YIELD == 0)
@@ -135,7 +129,7 @@ static uint64_t burst(struct rig_dev *dev)
 	return last;
 }
 
-static void drain(int fd)
+void rig_dev_drain(int fd)
 {
 	uint64_t count;
 
@@ -149,11 +143,11 @@ static void *spinner(void *arg)
 	uint64_t seen = look(dev);
 	unsigned spins = 0;
 
-	while (!must_quit(dev)) {
+	while (!rig_dev_must_quit(dev)) {
 		uint64_t value = look(dev);
 
 		if (value != seen)
-			wake_sleepers(dev);
+			rig_dev_wake(dev);
 		seen = value;
 		rig_pause();
 		if (++spins % SPINS_A_YIELD == 0 && rig_dev_check_fault(dev))
@@ -172,7 +166,7 @@ static void *poller(void *arg)
 	int nap = dev->facts.vectors ? POLLER_MS : NO_VECTOR_NAP_MS;
 	uint64_t seen = look(dev);
 
-	while (!must_quit(dev)) {
+	while (!rig_dev_must_quit(dev)) {
 		dev->board->arm(&dev->port, seen);
 		/* Looked at once more after arming, so that what completed in between is not left to the timeout. */
 		if (look(dev) == seen && !rig_dev_check_fault(dev))
@@ -180,28 +174,46 @@ static void *poller(void *arg)
 		else
 			fds[0].revents = POLLIN;
 		if (fds[0].revents & POLLIN)
-			drain(p->irq_fd);
+			rig_dev_drain(p->irq_fd);
 		if (rig_dev_check_fault(dev))
 			break;
 		seen = fds[0].revents & POLLIN ? burst(dev) : look(dev);
-		wake_sleepers(dev);
+		rig_dev_wake(dev);
 	}
 	look(dev); /* what completed before the fault */
 	return NULL;
 }
 
+/* The interrupt of a serial board may be of any kind, because the worker acknowledges and unmasks it. */
+static enum rig_irq_kind pick_irq(struct rig_dev *dev)
+{
+	enum rig_irq_kind kind = RIG_IRQ_MSIX;
+
+	while (rig_dev_is_serial(dev) && kind > RIG_IRQ_INTX && !rig_pci_irq_count(dev->pci, kind))
+		kind--;
+	return kind;
+}
+
 static int arm_vectors(struct rig_dev *dev)
 {
 	int fds[] = {dev->progress.irq_fd, dev->progress.irq_fd, dev->progress.irq_fd, dev->progress.irq_fd};
+	enum rig_irq_kind kind = dev->progress.irq = pick_irq(dev);
 	uint32_t n = dev->facts.vectors;
 	int err;
 
-	if (n > rig_pci_irq_count(dev->pci, RIG_IRQ_MSIX) || n > sizeof(fds) / sizeof(fds[0]))
+	if (n > rig_pci_irq_count(dev->pci, kind) || n > sizeof(fds) / sizeof(fds[0]))
 		dev->facts.vectors = n = 0;
 	if (!n)
 		return 0;
-	err = rig_pci_irq_enable(dev->pci, RIG_IRQ_MSIX, 0, n, fds);
-	return err ? rig_error_set(err, "arming %u MSI-X vectors: %s", n, rig_pci_error()) : 0;
+	err = rig_pci_irq_enable(dev->pci, kind, 0, n, fds);
+	return err ? rig_error_set(err, "arming %u interrupt vectors: %s", n, rig_pci_error()) : 0;
+}
+
+static void *(*poller_of(const struct rig_dev *dev))(void *)
+{
+	if (rig_dev_is_serial(dev))
+		return rig_dev_serial_run;
+	return dev->options.pinned ? spinner : poller;
 }
 
 /* The poller takes no signal of the program's; faults of its own stay deliverable. */
@@ -231,7 +243,7 @@ static int start_poller(struct rig_dev *dev)
 		CPU_SET((unsigned)dev->options.cpu, &cpus);
 		pthread_attr_setaffinity_np(&attributes, sizeof(cpus), &cpus);
 	}
-	err = pthread_create(&p->poller, &attributes, dev->options.pinned ? spinner : poller, dev);
+	err = pthread_create(&p->poller, &attributes, poller_of(dev), dev);
 	pthread_attr_destroy(&attributes);
 	if (err && dev->options.pinned)
 		return rig_error_set(
@@ -270,7 +282,7 @@ void rig_dev_progress_close(struct rig_dev *dev)
 			;
 		pthread_join(p->poller, NULL);
 		p->polling = false;
-		rig_pci_irq_disable(dev->pci, RIG_IRQ_MSIX);
+		rig_pci_irq_disable(dev->pci, p->irq);
 	}
 	if (p->irq_fd >= 0)
 		close(p->irq_fd);

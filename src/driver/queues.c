@@ -72,7 +72,7 @@ static int open_segment(struct rig_dev *dev)
 int rig_dev_queues_open(struct rig_dev *dev)
 {
 	uint32_t q;
-	int err = open_segment(dev);
+	int err = dev->facts.segment_bytes ? open_segment(dev) : 0;
 
 	for (q = 0; !err && q < dev->facts.nqueues; q++)
 		err = open_queue(dev, q);

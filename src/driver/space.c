@@ -84,8 +84,11 @@ int rig_dev_space_open(struct rig_dev *dev)
 	        .barrier = table_barrier,
 	        .arg = dev,
 	};
-	int err = rig_mmu_open(&dev->space, dev->facts.format, &memory);
+	int err;
 
+	if (!dev->facts.format)
+		return 0;
+	err = rig_mmu_open(&dev->space, dev->facts.format, &memory);
 	if (err)
 		return rig_error_set(err, "the root page table (error %d)", err);
 	err = map_pools(dev);
@@ -178,7 +181,7 @@ static int tell(int err, uint64_t iova, uint64_t bytes)
 
 int rig_dev_map_system(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
 {
-	int err = map_gaps(dev, iova, iova + bytes - 1);
+	int err = dev->space ? map_gaps(dev, iova, iova + bytes - 1) : 0;
 
 	return err ? tell(err, iova, bytes) : 0;
 }
@@ -186,8 +189,11 @@ int rig_dev_map_system(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
 int rig_dev_unmap_system(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
 {
 	uint64_t stamp;
-	int err = unmap_gaps(dev, iova, iova + bytes - 1);
+	int err;
 
+	if (!dev->space)
+		return 0;
+	err = unmap_gaps(dev, iova, iova + bytes - 1);
 	if (err)
 		return tell(err, iova, bytes);
 	stamp = rig_mmu_stamp(dev->space);
@@ -220,7 +226,11 @@ static int map_arena(struct rig_dev *dev, uint64_t first, uint64_t last)
 int rig_dev_map_arena(struct rig_dev *dev, uint64_t iova, uint64_t bytes)
 {
 	uint64_t whole;
-	int err = rig_align_up(bytes, RIG_PAGE, &whole) ? map_arena(dev, iova, iova + whole - 1) : -ENOMEM;
+	int err;
+
+	if (!dev->space)
+		return 0;
+	err = rig_align_up(bytes, RIG_PAGE, &whole) ? map_arena(dev, iova, iova + whole - 1) : -ENOMEM;
 
 	return err ? tell(err, iova, bytes) : 0;
 }

@@ -17,7 +17,7 @@ static bool end_work(struct rig_dev *dev)
 		return true;
 	dev->board->halt(&dev->port);
 	rig_pci_bus_master(dev->pci, false);
-	if (!rig_pci_reset(dev->pci) || rig_pci_gone(dev->pci, &why))
+	if (!rig_pci_reset(dev->pci) || rig_pci_gone(dev->pci, &why) || rig_dev_serial_idle(dev))
 		return true;
 	rig_logf(&dev->options.log, RIG_LOG_ERROR, "stop: reset refused (%s): the device's memory is kept",
 	        rig_pci_error());

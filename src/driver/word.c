@@ -45,6 +45,8 @@ int rig_dev_word_init(struct rig_dev *dev, rig_atomic_u64 *word)
 	dev->word_region.bytes = sizeof(*word);
 	if (!rig_words())
 		return -ENOMEM;
+	if (rig_dev_is_serial(dev))
+		return 0; /* its worker waits on the host */
 	err = rig_dma_map_fd(
 	        dev->pci, rig_words_fd(), 0, ARRAY_BYTES, rig_words(), RIG_DMA_READ, &dev->words);
 	if (err)
@@ -62,7 +64,10 @@ void rig_dev_word_fini(struct rig_dev *dev)
 
 uint64_t rig_dev_word_address(const struct rig_dev *dev, const rig_atomic_u64 *word)
 {
-	uint64_t offset = (uint64_t)((const uint8_t *)word - (const uint8_t *)dev->words.host);
+	uint64_t offset;
 
+	if (rig_dev_is_serial(dev))
+		return (uintptr_t)word;
+	offset = (uint64_t)((const uint8_t *)word - (const uint8_t *)dev->words.host);
 	return dev->facts.system_address + dev->words.iova + offset;
 }

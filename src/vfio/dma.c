@@ -229,3 +229,10 @@ int rig_dma_unmap(struct rig_pci *f, struct rig_dma *dma)
 	*dma = (struct rig_dma){.fd = -1};
 	return err;
 }
+
+/* -- For the far side -- */
+
+int rig_dma_write(struct rig_pci *f, uint64_t iova, const void *bytes, uint64_t count)
+{
+	return rig_maps_write(&f->maps, iova, bytes, count);
+}
