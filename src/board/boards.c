@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "boards.h"
 
-extern const struct rig_board rvx1_board;
+extern const struct rig_board edu_board, rvx1_board;
 
 static const struct rig_board *const boards[] = {
         &rvx1_board,
+        &edu_board,
 };
 
 const struct rig_board *rig_board_at(unsigned index)
