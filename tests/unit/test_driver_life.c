@@ -265,6 +265,26 @@ static void read_only_pages_are_never_mapped(void **state)
 	munmap(page, 4096);
 }
 
+static void mappings_run_out_with_no_room_and_come_back(void **state)
+{
+	enum { PAGES = 100 }; /* more than the fake takes mappings */
+	uint8_t *pages = mmap(NULL, PAGES * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *mapped[PAGES];
+	unsigned n = 0;
+
+	(void)state;
+	while (n < PAGES && m->map_host(t.device, pages + n * 4096, 4096, &mapped[n], &fault) == RIG_MAPS)
+		n++;
+	assert_true(n > 0 && n < PAGES);
+	assert_int_equal(m->map_host(t.device, pages + n * 4096, 4096, &mapped[n], &fault), RIG_NO_ROOM);
+	assert_non_null(strstr(rig_error(), "mappings"));
+	give(mapped[n - 1]);
+	assert_int_equal(m->map_host(t.device, pages + n * 4096, 4096, &mapped[n - 1], &fault), RIG_MAPS);
+	while (n)
+		give(mapped[--n]);
+	munmap(pages, PAGES * 4096);
+}
+
 static void a_quiet_device_is_stopped_without_a_reset(void **state)
 {
 	unsigned resets = rig_fake_resets(t.fake);
@@ -392,6 +412,7 @@ int main(void)
 	        CASE(pinned_memory_costs_no_message_once_its_arena_is_there),
 	        CASE(host_memory_maps_and_is_reached_by_its_bus_address),
 	        CASE(read_only_pages_are_never_mapped),
+	        CASE(mappings_run_out_with_no_room_and_come_back),
 	        CASE(a_quiet_device_is_stopped_without_a_reset),
 	        CASE(unfinished_work_is_ended_by_a_reset_and_the_word_raised),
 	        CASE(a_function_that_left_runs_nothing_so_its_word_is_raised),

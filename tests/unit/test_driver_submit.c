@@ -653,6 +653,63 @@ static void a_value_never_submitted_is_a_fault_and_not_believed(void **state)
 	assert_int_equal(rig_word_load(t.word), 0);
 }
 
+static void committing_what_is_committed_changes_nothing(void **state)
+{
+	const char *failure;
+
+	(void)state;
+	submit(1, 0, NULL, 0);
+	assert_int_equal(t.dev->hot->commit(t.device, 1, &failure), RIG_OK);
+	assert_int_equal(t.dev->hot->commit(t.device, 0, &failure), RIG_OK);
+	assert_int_equal(passive_written(&t, 0), 1);
+	assert_int_equal(rig_word_load(t.word), 0);
+}
+
+static struct {
+	pthread_t thread;
+	atomic_bool end, backwards;
+} sampler;
+
+static void *sample(void *arg)
+{
+	uint64_t last = 0;
+
+	(void)arg;
+	while (!atomic_load(&sampler.end)) {
+		uint64_t word = rig_word_load(t.word);
+
+		if (word < last)
+			atomic_store(&sampler.backwards, true);
+		last = word;
+	}
+	return NULL;
+}
+
+/* The waiter here and the poller both raise it. */
+static void the_word_never_moves_backwards_nor_beyond_what_completed(void **state)
+{
+	struct passive_options options = {.start = UINT32_MAX - 1000ull};
+	uint64_t value = options.start;
+	const char *fault;
+
+	(void)state;
+	teardown(NULL);
+	open_with(&options);
+	atomic_store(&sampler.end, false);
+	assert_int_equal(pthread_create(&sampler.thread, NULL, sample, NULL), 0);
+	while (value < options.start + 2000) {
+		submit(++value, 0, NULL, 0);
+		execute_all();
+		while (rig_word_load(t.word) != value) {
+			assert_true(rig_word_load(t.word) <= value);
+			assert_int_equal(rig_driver_module.sleep(t.device, value - 1, 1000, &fault), 0);
+		}
+	}
+	atomic_store(&sampler.end, true);
+	pthread_join(sampler.thread, NULL);
+	assert_false(atomic_load(&sampler.backwards));
+}
+
 static void the_poller_raises_the_word_with_nobody_waiting(void **state)
 {
 	uint64_t spins = 0;
@@ -709,6 +766,8 @@ int main(void)
 	        CASE(a_copy_that_leaves_its_region_is_refused_with_the_bounds),
 	        CASE(a_copy_is_decided_again_at_submit),
 	        CASE(a_value_never_submitted_is_a_fault_and_not_believed),
+	        CASE(committing_what_is_committed_changes_nothing),
+	        CASE(the_word_never_moves_backwards_nor_beyond_what_completed),
 	        CASE(the_poller_raises_the_word_with_nobody_waiting),
 	        CASE(a_board_without_mapped_bars_says_it_may_block_and_works),
 	};
