@@ -5,13 +5,16 @@
  * A device string names what to open:
  *   sim[:OPTION,...]   a model of RVX-1 of this process's own, which ends with the device
  *   vfio-user:PATH     a device process that listens on the UNIX socket PATH
- *   0000:65:00.0       a PCI function through the kernel's VFIO: not yet, make answers -ENOTSUP
+ *   0000:65:00.0       a PCI function through the kernel's VFIO
  * Options, for every form after a ',' (for sim after the first ':'):
  *   completion=poll|store  how the timeline word advances; poll is the default
  *   hang=TIME              lost after so long without progress: 500ms, 2s; the board's default otherwise
  *   poller=CPU             the thread that watches for completions is pinned to that CPU and never sleeps; by default it
  *                          sleeps until the function's interrupt
  *   firmware=DIR           where the firmware image is looked for first
+ * of a PCI function alone:
+ *   transport=auto|iommufd|type1|noiommu  auto takes iommufd (the function's device node) where it exists and serves,
+ *                          else type1 (its group); noiommu never unasked: the device then reaches all memory
  * and of sim alone:
  *   mem=SIZE               board memory: 64M to 8G; 256M is the default
  *   aperture=SIZE          of it that the host maps: a power of two, at least 16M; all of it is the default

@@ -14,10 +14,11 @@ static const struct command *current;
 static const char devices_text[] =
         "DEVICE is sim (a model of the reference board that ends with the command), sim:OPTION,..., "
         "vfio-user:PATH (a device "
-        "process at a UNIX socket) or a PCI address as 0000:65:00.0 (kernel VFIO: not yet).\n"
+        "process at a UNIX socket) or a PCI address as 0000:65:00.0 (kernel VFIO).\n"
         "Options after sim: or after a comma: completion=poll|store, hang=TIME (without progress for so long "
         "the "
-        "device is lost: 500ms, 2s), poller=CPU, firmware=DIR; of sim also mem=SIZE (64M to 8G; 256M), "
+        "device is lost: 500ms, 2s), poller=CPU, firmware=DIR; of a PCI address also "
+        "transport=auto|iommufd|type1|noiommu; of sim also mem=SIZE (64M to 8G; 256M), "
         "aperture=SIZE (a power of two from 16M; all of the memory) and "
         "fault=NAME[=N] (those of rvx1-model(1); several joined by +).";
 

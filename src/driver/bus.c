@@ -15,6 +15,9 @@ static uint64_t bar_address(struct rig_dev *dev)
 	unsigned at = CONFIG_BAR0 + 4 * dev->facts.memory_bar;
 	uint32_t low, high = 0;
 
+	/* What the system says is right: the BAR's register may hold what the kernel shows a guest, or nothing. */
+	if (rig_pci_info(dev->pci)->bar[dev->facts.memory_bar].bus)
+		return rig_pci_info(dev->pci)->bar[dev->facts.memory_bar].bus;
 	if (rig_pci_config_read(dev->pci, at, 4, &low))
 		return 0;
 	if (rig_pci_info(dev->pci)->bar[dev->facts.memory_bar].wide &&

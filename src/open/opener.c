@@ -47,6 +47,7 @@ static int take(
 		break;
 	default:
 		options.kind = RIG_PCI_ADDRESS;
+		options.which = o->spec.transport;
 		break;
 	}
 	err = rig_pci_open(pci, &options, why, why_bytes);

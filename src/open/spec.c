@@ -96,6 +96,24 @@ static int set_poller(struct rig_spec *spec, const char *value)
 	return 0;
 }
 
+static int set_transport(struct rig_spec *spec, const char *value)
+{
+	static const struct {
+		const char *name;
+		enum rig_pci_transport which;
+	} ways[] = {{"auto", RIG_PCI_ANY}, {"iommufd", RIG_PCI_IOMMUFD}, {"type1", RIG_PCI_TYPE1},
+	        {"noiommu", RIG_PCI_NOIOMMU}};
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		if (!strcmp(value, ways[i].name)) {
+			spec->transport = ways[i].which;
+			return 0;
+		}
+	}
+	return rig_error_set(-EINVAL,
+	        "transport=%s: auto, iommufd, type1, or noiommu (the device then reaches all memory)", value);
+}
+
 static int set_text(char *to, size_t room, const char *key, const char *value)
 {
 	if (!*value || strlen(value) >= room)
@@ -167,6 +185,8 @@ static int set_option(struct rig_spec *spec, const char *key, const char *value)
 		return set_poller(spec, value);
 	if (!strcmp(key, "firmware"))
 		return set_text(spec->firmware, sizeof(spec->firmware), key, value);
+	if (spec->kind == RIG_SPEC_PCI && !strcmp(key, "transport"))
+		return set_transport(spec, value);
 	if (spec->kind == RIG_SPEC_SIM && !strcmp(key, "mem"))
 		return set_memory(spec, value);
 	if (spec->kind == RIG_SPEC_SIM && !strcmp(key, "aperture"))
@@ -174,7 +194,10 @@ static int set_option(struct rig_spec *spec, const char *key, const char *value)
 	if (spec->kind == RIG_SPEC_SIM && !strcmp(key, "fault"))
 		return set_fault(spec, value);
 	return rig_error_set(-EINVAL, "option %s: %s takes completion, hang, poller, firmware%s", key,
-	        spec->base, spec->kind == RIG_SPEC_SIM ? ", mem, aperture, fault" : "");
+	        spec->base,
+	        spec->kind == RIG_SPEC_SIM   ? ", mem, aperture, fault"
+	        : spec->kind == RIG_SPEC_PCI ? ", transport"
+	                                     : "");
 }
 
 static int parse_options(struct rig_spec *spec, const char *text)

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "pci.h"
+
 enum rig_spec_kind { RIG_SPEC_SIM, RIG_SPEC_VFIO_USER, RIG_SPEC_PCI };
 
 enum { RIG_SPEC_TEXT = 256, RIG_SPEC_FAULT = 64 };
@@ -20,6 +22,7 @@ struct rig_spec {
 	int64_t hang_ms;              /* 0 if not given */
 	int poller_cpu;               /* -1 if not given */
 	bool store;
+	enum rig_pci_transport transport; /* of a PCI address; RIG_PCI_ANY if not given */
 };
 
 /* 0, or -EINVAL with rig_error() naming the option and what it takes. */

@@ -19,29 +19,70 @@ int rig_pci_set_dma_mask(struct rig_pci *f, unsigned bits)
 
 /* -- Mapping and unmapping, with dma_lock held -- */
 
+/* The library picks the address. Functions of one group share an address space: if another of this process took the
+ * addresses meanwhile, the ranges are read again, once for each of a few tries. */
+enum { TRIES = 8 };
+
+static int renew(struct rig_pci *f)
+{
+	struct rig_ranges ranges = {0};
+	int err = f->ops->iova(f->transport, &ranges);
+
+	if (!err)
+		err = rig_maps_renew(&f->maps, &ranges);
+	rig_ranges_fini(&ranges);
+	return err;
+}
+
+static int map_anywhere(struct rig_pci *f, struct rig_mapping *m, uint64_t align, struct rig_vfio_map *map)
+{
+	struct rig_mapping was;
+	int err = -EEXIST;
+
+	for (unsigned n = 0; n < TRIES && err == -EEXIST; n++) {
+		err = n ? renew(f) : 0;
+		if (!err)
+			err = rig_maps_add(&f->maps, m, align);
+		if (err)
+			return err;
+		map->iova = m->iova;
+		err = f->ops->dma_map(f->transport, map);
+		if (err)
+			(void)rig_maps_remove(&f->maps, m->iova, m->bytes, &was);
+	}
+	return err;
+}
+
+/* The address is where the memory is. */
+static int map_there(struct rig_pci *f, struct rig_mapping *m, struct rig_vfio_map *map)
+{
+	struct rig_mapping was;
+	int err = f->ops->dma_place(f->transport, map, &map->iova);
+
+	if (err)
+		return err;
+	m->iova = map->iova;
+	err = rig_maps_add_at(&f->maps, m);
+	if (err) {
+		(void)f->ops->dma_unmap(f->transport, m->iova, m->bytes);
+		return err;
+	}
+	err = f->ops->dma_map(f->transport, map);
+	if (err)
+		(void)rig_maps_remove(&f->maps, m->iova, m->bytes, &was);
+	return err;
+}
+
 int rig_dma_make(struct rig_pci *f, struct rig_mapping *m, uint64_t align, int fd, uint64_t fd_offset)
 {
-	struct rig_vfio_map map;
-	struct rig_mapping was;
+	struct rig_vfio_map map = {
+	        .bytes = m->bytes, .prot = m->prot, .host = m->host, .fd = fd, .fd_offset = fd_offset};
 	int err;
 
 	if (rig_gone_is(&f->gone))
 		return rig_gone_fail(&f->gone);
-	err = rig_maps_add(&f->maps, m, align);
-	if (err)
-		return err;
-	map = (struct rig_vfio_map){
-	        .iova = m->iova,
-	        .bytes = m->bytes,
-	        .prot = m->prot,
-	        .host = m->host,
-	        .fd = fd,
-	        .fd_offset = fd_offset,
-	};
-	err = rig_gone_settle(&f->gone, f->ops->dma_map(f->transport, &map));
-	if (err)
-		(void)rig_maps_remove(&f->maps, m->iova, m->bytes, &was);
-	return err;
+	err = f->ops->dma_place ? map_there(f, m, &map) : map_anywhere(f, m, align, &map);
+	return rig_gone_settle(&f->gone, err);
 }
 
 int rig_dma_undo(struct rig_pci *f, uint64_t iova, uint64_t bytes)

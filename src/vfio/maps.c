@@ -156,6 +156,55 @@ int rig_maps_add(struct rig_maps *maps, struct rig_mapping *m, uint64_t align)
 	return explain(maps, err, m->bytes);
 }
 
+static int add_at(struct rig_maps *maps, const struct rig_mapping *m)
+{
+	uint64_t last = m->iova + (m->bytes - 1);
+	size_t i = find(maps, m->iova);
+	int err;
+
+	if (last > maps->mask)
+		return -EINVAL;
+	if (i < maps->count && maps->at[i].iova <= last)
+		return -EEXIST;
+	err = maps->count < maps->limit ? make_room(maps) : -E2BIG;
+	if (!err)
+		err = rig_ranges_sub(&maps->free, m->iova, last);
+	if (!err)
+		insert(maps, m);
+	return err;
+}
+
+int rig_maps_add_at(struct rig_maps *maps, const struct rig_mapping *m)
+{
+	int err;
+
+	pthread_mutex_lock(&maps->lock);
+	err = add_at(maps, m);
+	pthread_mutex_unlock(&maps->lock);
+	if (err == -EINVAL)
+		return rig_vfio_fail(EINVAL, "use memory at lower addresses, or an IOMMU",
+		        "memory at %#" PRIx64 " is beyond the function's DMA mask %#" PRIx64, m->iova,
+		        maps->mask);
+	return explain(maps, err, m->bytes);
+}
+
+int rig_maps_renew(struct rig_maps *maps, struct rig_ranges *ranges)
+{
+	int err;
+
+	pthread_mutex_lock(&maps->lock);
+	err = rig_ranges_sub(ranges, 0, maps->page - 1);
+	for (size_t i = 0; i < maps->count && !err; i++)
+		err = rig_ranges_sub(ranges, maps->at[i].iova, maps->at[i].iova + (maps->at[i].bytes - 1));
+	if (!err) {
+		rig_ranges_fini(&maps->free);
+		maps->free = *ranges;
+		*ranges = (struct rig_ranges){0};
+	}
+	pthread_mutex_unlock(&maps->lock);
+	return err;
+}
+
 int rig_maps_remove(struct rig_maps *maps, uint64_t iova, uint64_t bytes, struct rig_mapping *was)
 {
 	int err = -ENOENT;

@@ -48,6 +48,12 @@ int rig_maps_set_mask(struct rig_maps *maps, unsigned bits);
 /* Takes an IOVA at a multiple of align for m->bytes and lists the mapping; m->iova is set. -ENOSPC. */
 int rig_maps_add(struct rig_maps *maps, struct rig_mapping *m, uint64_t align);
 
+/* Lists the mapping at the address it has, m->iova. -EEXIST: overlaps another. -EINVAL: beyond the mask. -ENOSPC. */
+int rig_maps_add_at(struct rig_maps *maps, const struct rig_mapping *m);
+
+/* New ranges that may be mapped, moved into maps: what is mapped now is taken out of them. -ENOMEM leaves the old. */
+int rig_maps_renew(struct rig_maps *maps, struct rig_ranges *ranges);
+
 /* Delists exactly this mapping and frees its addresses. -ENOENT. */
 int rig_maps_remove(struct rig_maps *maps, uint64_t iova, uint64_t bytes, struct rig_mapping *was);
 

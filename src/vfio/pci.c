@@ -10,6 +10,8 @@
 #include "error.h"
 #include "fork.h"
 #include "guard.h"
+#include "kernel.h"
+#include "kernel_sys.h"
 #include "pci_private.h"
 #include "vfio_user.h"
 #include "vfio_user_sock.h"
@@ -71,10 +73,9 @@ static int find_transport(struct rig_pci *f, const struct rig_pci_options *o)
 		f->ops = &rig_vuser_ops;
 		return rig_vuser_new(fd, ms, &f->transport);
 	case RIG_PCI_ADDRESS:
-		return rig_vfio_fail(ENOTSUP, "use sim, or vfio-user:PATH with a device process",
-		        "%s: functions of this machine are driven through kernel VFIO, which this build does "
-		        "not do yet",
-		        o->path ? o->path : "a PCI address");
+		return rig_kernel_open(&rig_kenv,
+		        &(struct rig_kernel_want){.bdf = o->path, .which = o->which, .fds = o->fds}, &f->log,
+		        &f->ops, &f->transport);
 	case RIG_PCI_OPS:
 		f->ops = o->ops;
 		f->transport = o->transport;
@@ -101,6 +102,10 @@ static int ask_device(struct rig_pci *f)
 	f->info.dma_page = rig_max_u64(d.dma_page, (uint64_t)sysconf(_SC_PAGESIZE));
 	f->info.dma_maps = d.dma_maps;
 	f->info.bdf = d.bdf;
+	for (unsigned i = 0; i < RIG_PCI_BARS; i++)
+		f->info.bar[i].bus = d.bus[i];
+	if (f->ops->dma_place) /* an arena is one page, or it would be in pieces */
+		f->arenas.step = rig_min_u64(f->arenas.step, RIG_HUGEMEM_ALIGN);
 	f->maps.page = f->info.dma_page;
 	f->maps.limit = d.dma_maps;
 	return err;

@@ -36,14 +36,33 @@ struct rig_vfio_ops;
 enum rig_pci_kind {
 	RIG_PCI_VFIO_USER_FD,   /* .fd: a connected SOCK_STREAM UNIX socket to a device process */
 	RIG_PCI_VFIO_USER_PATH, /* .path: a socket to connect to */
-	RIG_PCI_ADDRESS,        /* .path: "0000:65:00.0"; kernel VFIO, which is not there yet: -ENOTSUP */
-	RIG_PCI_OPS,            /* .ops and .transport: any other transport (the in-process fake, say) */
+	RIG_PCI_ADDRESS, /* .path: "0000:65:00.0", a function of this machine through the kernel's VFIO */
+	RIG_PCI_OPS,     /* .ops and .transport: any other transport (the in-process fake, say) */
+};
+
+/* RIG_PCI_ADDRESS: how. */
+enum rig_pci_transport {
+	RIG_PCI_ANY,     /* a device node (cdev, iommufd) where it exists and serves, else type1 */
+	RIG_PCI_IOMMUFD, /* cdev and iommufd: Linux 6.6 or later */
+	RIG_PCI_TYPE1,   /* group and container */
+	RIG_PCI_NOIOMMU, /* no protection at all: the device reaches all memory. Huge pages are needed */
+};
+
+/* RIG_PCI_ADDRESS: descriptors that a parent with more rights opened; -1: opened here. They are duplicated and stay the
+ * caller's. Who gives any gives the device, and either container and group or iommufd (with the device bound to
+ * it, and not attached). The per-function lock is then the parent's affair. */
+struct rig_pci_fds {
+	int device;
+	int group, container;
+	int iommufd;
 };
 
 struct rig_pci_options {
 	enum rig_pci_kind kind;
 	int fd;           /* RIG_PCI_VFIO_USER_FD. rig_pci_open owns it from the call on, also if it fails */
 	const char *path; /* read during the call only */
+	enum rig_pci_transport which;   /* RIG_PCI_ADDRESS */
+	const struct rig_pci_fds *fds;  /* RIG_PCI_ADDRESS; NULL: none. Read during the call only */
 	const struct rig_vfio_ops *ops; /* RIG_PCI_OPS */
 	void *transport;           /* RIG_PCI_OPS; closed by ops->close, which open calls also if it fails */
 	unsigned deadline_ms;      /* for each message; 0: RIG_PCI_DEADLINE_MS */
@@ -84,6 +103,7 @@ struct rig_pci_bar {
 	bool mappable; /* all or some of it: windows inside those parts are plain memory accesses */
 	bool wide;     /* a 64-bit BAR */
 	bool prefetchable;
+	uint64_t bus; /* its address on the bus, as peers without an IOMMU reach it; 0: unknown, or no bus */
 };
 
 struct rig_pci_info {

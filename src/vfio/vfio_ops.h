@@ -3,11 +3,11 @@
 #define RIG_VFIO_OPS_H
 
 /*
- * The one table behind which the transports differ: vfio-user and the in-process fake now; type1, iommufd and
- * no-IOMMU fit it (a region's descriptor is the device's, dma_map takes the host address, irq_set the eventfds).
+ * The one table behind which the transports differ: vfio-user, the kernel's type1, iommufd and no-IOMMU (kernel.h), and
+ * the in-process fake.
  * Private to src/vfio and to tests. rig_pci (pci.c) is the only caller.
  *
- * Every member is mandatory. attach comes first and close last, each once; in between any thread may call any
+ * Every member but dma_place is mandatory. attach comes first and close last, each once; in between any thread may call any
  * member, except that calls of dma_map, dma_unmap and irq_set are never concurrent with each other.
  * Members answer 0 or a negative errno, and leave their reason with rig_vfio_fail (error.h). A transport that finds
  * the function gone tells the sink, answers -ENODEV to everything from then on, and blocks nobody any more.
@@ -48,9 +48,10 @@ struct rig_vfio_region {
 
 struct rig_vfio_device {
 	bool resets;
-	uint64_t dma_page; /* granule of DMA mappings, a power of two */
-	uint64_t dma_maps; /* mappings at once */
-	const char *bdf;   /* lives as long as the transport; NULL: none */
+	uint64_t dma_page;           /* granule of DMA mappings, a power of two */
+	uint64_t dma_maps;           /* mappings at once */
+	const char *bdf;             /* lives as long as the transport; NULL: none */
+	uint64_t bus[RIG_VFIO_BARS]; /* bus addresses of the BARs; 0: unknown, or a function without a bus */
 };
 
 struct rig_vfio_map {
@@ -111,6 +112,10 @@ struct rig_vfio_ops {
 	/* Region accesses. 1, 2, 4 or 8 bytes at a multiple of that are one access of that width at the device. */
 	int (*read)(void *transport, unsigned region, uint64_t offset, void *buf, uint64_t len);
 	int (*write)(void *transport, unsigned region, uint64_t offset, const void *buf, uint64_t len);
+
+	/* Only where no IOMMU translates, NULL elsewhere: readies the memory and answers the address at which the device
+	 * finds all of it; dma_map or dma_unmap with that address follows. -ENOSPC: the memory is in several pieces. */
+	int (*dma_place)(void *transport, const struct rig_vfio_map *map, uint64_t *iova);
 
 	/* -EEXIST: overlaps a mapping. -ENOSPC: out of mappings. unmap takes exactly what map was given. */
 	int (*dma_map)(void *transport, const struct rig_vfio_map *map);

@@ -66,6 +66,21 @@ static void a_socket_and_an_address_are_told_apart(void **state)
 	assert_string_equal(spec.path, "0000:65:00.0");
 }
 
+static void a_pci_function_takes_its_transport_and_none_means_the_library_chooses(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_spec_parse("0000:65:00.0", &spec), 0);
+	assert_int_equal(spec.transport, RIG_PCI_ANY);
+	assert_int_equal(rig_spec_parse("0000:65:00.0,transport=type1", &spec), 0);
+	assert_int_equal(spec.transport, RIG_PCI_TYPE1);
+	assert_int_equal(rig_spec_parse("0000:65:00.0,transport=iommufd,hang=1s", &spec), 0);
+	assert_int_equal(spec.transport, RIG_PCI_IOMMUFD);
+	assert_int_equal(rig_spec_parse("0000:65:00.0,transport=noiommu", &spec), 0);
+	assert_int_equal(spec.transport, RIG_PCI_NOIOMMU);
+	assert_int_equal(rig_spec_parse("0000:65:00.0,transport=auto", &spec), 0);
+	assert_int_equal(spec.transport, RIG_PCI_ANY);
+}
+
 static void wrong_strings_are_refused_with_what_they_take(void **state)
 {
 	static const struct {
@@ -102,6 +117,8 @@ static void wrong_strings_are_refused_with_what_they_take(void **state)
 	        {"sim:nonsense=1", "takes completion"},
 	        {"vfio-user:/x,mem=1G", "takes completion"},
 	        {"0000:65:00.0,fault=die", "takes completion"},
+	        {"0000:65:00.0,transport=fast", "noiommu"},
+	        {"sim:transport=type1", "takes completion"},
 	};
 	unsigned i;
 
@@ -142,6 +159,7 @@ int main(void)
 	        cmocka_unit_test(every_option_of_sim_is_understood),
 	        cmocka_unit_test(times_are_seconds_or_milliseconds),
 	        cmocka_unit_test(a_socket_and_an_address_are_told_apart),
+	        cmocka_unit_test(a_pci_function_takes_its_transport_and_none_means_the_library_chooses),
 	        cmocka_unit_test(wrong_strings_are_refused_with_what_they_take),
 	        cmocka_unit_test(strings_longer_than_the_buffers_are_refused),
 	};

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* iommufd: a device node (cdev), bound to /dev/iommu and attached to one of its address spaces. */
+#include "kernel_iommufd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bits.h"
+#include "dma.h"
+#include "error.h"
+#include "kernel_abi.h"
+#include "kernel_private.h"
+#include "kernel_space.h"
+#include "range.h"
+
+#define IOMMU "/dev/iommu"
+
+enum { NODE_BYTES = 64, RANGES_MOST = 1024 };
+
+/* -- Opening -- */
+
+/* With rig_kspace_lock held. Owns fd. */
+static int add_space(struct rig_kernel *k, int fd, int group, struct rig_kspace **out)
+{
+	struct rig_kiommu_ioas_alloc alloc = {.size = sizeof(alloc)};
+	int err = rig_kernel_ioctl(k, fd, RIG_KIOMMU_IOAS_ALLOC, &alloc);
+
+	if (err < 0) {
+		k->env->sys->close(fd);
+		return rig_vfio_fail(err, NULL, IOMMU ": making an address space");
+	}
+	*out = rig_kspace_add(RIG_KSPACE_IOMMUFD, group, fd, -1);
+	if (!*out) {
+		k->env->sys->close(fd);
+		return rig_vfio_fail(ENOMEM, NULL, "an address space");
+	}
+	(*out)->ioas = alloc.out_id;
+	(*out)->file_maps = true;
+	return 0;
+}
+
+int rig_kiommufd_space(struct rig_kernel *k, const struct rig_pci_fds *fds, int group)
+{
+	bool given = fds && fds->iommufd >= 0;
+	int fd, err = 0;
+
+	rig_kspace_lock();
+	k->space = given ? NULL : rig_kspace_join(RIG_KSPACE_IOMMUFD, group);
+	if (!k->space) {
+		fd = given ? fcntl(fds->iommufd, F_DUPFD_CLOEXEC, 0) : k->env->sys->open(IOMMU, O_RDWR);
+		err = fd < 0 ? rig_kexplain_node(k, errno, IOMMU)
+		             : add_space(k, fd, given ? -1 : group, &k->space);
+	}
+	rig_kspace_unlock();
+	return err;
+}
+
+static int open_node(struct rig_kernel *k)
+{
+	struct rig_kvfio_bind bind = {.argsz = sizeof(bind), .iommufd = k->space->fd};
+	char node[NODE_BYTES];
+	int err;
+
+	if (!*k->sysfs.cdev)
+		return rig_vfio_fail(ENOTSUP,
+		        "use Linux 6.6 or later with CONFIG_VFIO_DEVICE_CDEV, or transport=type1",
+		        "%s has no device node below /dev/vfio/devices", k->sysfs.bdf);
+	snprintf(node, sizeof(node), "/dev/vfio/devices/%s", k->sysfs.cdev);
+	k->fd = k->env->sys->open(node, O_RDWR);
+	if (k->fd < 0)
+		return rig_kexplain_node(k, errno, node);
+	err = rig_kernel_ioctl(k, k->fd, RIG_KVFIO_DEVICE_BIND_IOMMUFD, &bind);
+	return err < 0 ? rig_kexplain_device(k, err, "VFIO_DEVICE_BIND_IOMMUFD") : 0;
+}
+
+static int attach_device(struct rig_kernel *k)
+{
+	struct rig_kvfio_attach attach = {.argsz = sizeof(attach), .pt_id = k->space->ioas};
+	int err = rig_kernel_ioctl(k, k->fd, RIG_KVFIO_DEVICE_ATTACH, &attach);
+
+	return err < 0 ? rig_kexplain_attach(k, err, "VFIO_DEVICE_ATTACH_IOMMUFD_PT") : 0;
+}
+
+int rig_kiommufd_device(struct rig_kernel *k, const struct rig_pci_fds *fds)
+{
+	int err;
+
+	if (fds && fds->device >= 0) {
+		k->fd = fcntl(fds->device, F_DUPFD_CLOEXEC, 0);
+		err = k->fd < 0 ? rig_vfio_fail(errno, NULL, "copying the device's descriptor") : 0;
+	} else {
+		err = open_node(k);
+	}
+	if (!err)
+		err = attach_device(k);
+	if (err && k->fd >= 0) {
+		k->env->sys->close(k->fd);
+		k->fd = -1;
+	}
+	return err;
+}
+
+static int unmap_own(struct rig_kernel *k, uint64_t at, uint64_t bytes)
+{
+	struct rig_kiommu_unmap unmap = {
+	        .size = sizeof(unmap), .ioas = k->space->ioas, .iova = at, .bytes = bytes};
+	int err = rig_kernel_ioctl(k, k->space->fd, RIG_KIOMMU_UNMAP, &unmap);
+
+	if (err < 0)
+		return rig_vfio_fail(
+		        err, NULL, "iommufd: unmapping [%#" PRIx64 ", +%#" PRIx64 ")", at, bytes);
+	if (unmap.bytes != bytes)
+		return rig_vfio_fail(EIO, "the kernel and this library disagree about what is mapped",
+		        "iommufd: unmapping [%#" PRIx64 ", +%#" PRIx64 ") undid %#" PRIx64 " bytes", at,
+		        bytes, unmap.bytes);
+	return 0;
+}
+
+static int open_iommufd(struct rig_kernel *k, const struct rig_pci_fds *fds)
+{
+	int err;
+
+	if (!*k->sysfs.cdev && !(fds && fds->device >= 0))
+		return rig_vfio_fail(ENOTSUP, "Linux 6.6 or later with CONFIG_VFIO_DEVICE_CDEV has them",
+		        "%s has no device node below /dev/vfio/devices", k->sysfs.bdf);
+	if (k->sysfs.noiommu)
+		return rig_vfio_fail(ENODEV, "switch the IOMMU on, or ask for transport=noiommu",
+		        "no IOMMU translates for %s", k->sysfs.bdf);
+	err = rig_kiommufd_space(k, fds, k->sysfs.group);
+	if (err)
+		return err;
+	err = rig_kiommufd_device(k, fds);
+	if (err) {
+		rig_kspace_leave(k->space, k, unmap_own);
+		k->space = NULL;
+	}
+	return err;
+}
+
+/* Closing detaches and unbinds; then the space may go. A descriptor of the caller's keeps the device bound, so it is
+ * detached by name. */
+static void detach(struct rig_kernel *k)
+{
+	struct rig_kvfio_attach d = {.argsz = offsetof(struct rig_kvfio_attach, pt_id)};
+
+	(void)rig_kernel_ioctl(k, k->fd, RIG_KVFIO_DEVICE_DETACH, &d);
+	k->env->sys->close(k->fd);
+	k->fd = -1;
+	rig_kspace_leave(k->space, k, unmap_own);
+}
+
+const struct rig_kmodel rig_kiommufd_model = {.name = "iommufd", .open = open_iommufd, .detach = detach};
+
+/* -- Facts -- */
+
+static int get_ranges(struct rig_kernel *k, struct rig_kiommu_range *at, struct rig_kiommu_iova_ranges *r)
+{
+	int err;
+
+	*r = (struct rig_kiommu_iova_ranges){
+	        .size = sizeof(*r), .ioas = k->space->ioas, .count = RANGES_MOST, .at = (uintptr_t)at};
+	err = rig_kernel_ioctl(k, k->space->fd, RIG_KIOMMU_IOVA_RANGES, r);
+	if (err < 0 || r->count > RANGES_MOST)
+		return rig_vfio_fail(err < 0 ? err : -E2BIG, NULL, "iommufd: asking for the ranges of IOVAs");
+	return 0;
+}
+
+static int ask(struct rig_kernel *k, uint64_t *align, struct rig_ranges *out)
+{
+	struct rig_kiommu_range *at = calloc(RANGES_MOST, sizeof(*at));
+	struct rig_kiommu_iova_ranges r;
+	int err;
+
+	if (!at)
+		return rig_vfio_fail(ENOMEM, NULL, "iommufd: ranges");
+	err = get_ranges(k, at, &r);
+	for (uint32_t i = 0; !err && out && i < r.count; i++)
+		err = rig_ranges_add(out, at[i].first, at[i].last);
+	if (!err)
+		*align = r.out_align;
+	free(at);
+	return err;
+}
+
+static int device(void *transport, struct rig_vfio_device *out)
+{
+	struct rig_kernel *k = transport;
+	uint64_t align;
+	int err = ask(k, &align, NULL);
+
+	if (err)
+		return err;
+	out->resets = (k->flags & RIG_KVFIO_DEVICE_RESETS) || k->hot_resets;
+	out->dma_page = rig_is_pow2(align) ? align : 0;
+	out->dma_maps = UINT64_MAX;
+	out->bdf = *k->sysfs.bdf ? k->sysfs.bdf : NULL;
+	memcpy(out->bus, k->sysfs.bar, sizeof(out->bus));
+	return 0;
+}
+
+static int iova(void *transport, struct rig_ranges *out)
+{
+	struct rig_kernel *k = transport;
+	uint64_t align;
+	int err = ask(k, &align, out);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&k->space->lock);
+	err = rig_kspace_others(k->space, k, out);
+	pthread_mutex_unlock(&k->space->lock);
+	return err;
+}
+
+/* -- Mapping -- */
+
+static uint32_t map_flags(const struct rig_vfio_map *map, uint32_t flags)
+{
+	return flags | ((map->prot & RIG_DMA_READ) ? RIG_KIOMMU_READABLE : 0) |
+	       ((map->prot & RIG_DMA_WRITE) ? RIG_KIOMMU_WRITABLE : 0);
+}
+
+/* By descriptor the pages stay the file's, whatever becomes of our mapping of it. */
+static int map_file(struct rig_kernel *k, const struct rig_vfio_map *map)
+{
+	struct rig_kiommu_map_file m = {
+	        .size = sizeof(m),
+	        .flags = map_flags(map, RIG_KIOMMU_FIXED),
+	        .ioas = k->space->ioas,
+	        .fd = map->fd,
+	        .start = map->fd_offset,
+	        .bytes = map->bytes,
+	        .iova = map->iova,
+	};
+	int err;
+
+	if (map->fd < 0 || !k->space->file_maps)
+		return -ENOTTY;
+	err = rig_kernel_ioctl(k, k->space->fd, RIG_KIOMMU_MAP_FILE, &m);
+	if (err == -ENOTTY)
+		k->space->file_maps = false;
+	return err;
+}
+
+int rig_kiommufd_map(struct rig_kernel *k, const struct rig_vfio_map *map, bool fixed, uint64_t *iova_out)
+{
+	struct rig_kiommu_map m = {
+	        .size = sizeof(m),
+	        .flags = map_flags(map, fixed ? RIG_KIOMMU_FIXED : 0),
+	        .ioas = k->space->ioas,
+	        .host = (uintptr_t)map->host,
+	        .bytes = map->bytes,
+	        .iova = fixed ? map->iova : 0,
+	};
+	int err = rig_kernel_ioctl(k, k->space->fd, RIG_KIOMMU_MAP, &m);
+
+	if (err < 0)
+		return rig_kexplain_map(-err, map, k->space->bytes, k->space->count);
+	*iova_out = m.iova;
+	return 0;
+}
+
+static int map_locked(struct rig_kernel *k, const struct rig_vfio_map *map)
+{
+	uint64_t at;
+	int err = rig_kspace_note(k->space, map->iova, map->bytes, k);
+
+	if (err == -EEXIST)
+		return rig_kexplain_map(EEXIST, map, k->space->bytes, k->space->count);
+	if (err)
+		return rig_vfio_fail(err, NULL, "listing a mapping");
+	err = map_file(k, map);
+	if (err < 0) /* files that cannot be mapped so are mapped by address */
+		err = rig_kiommufd_map(k, map, true, &at);
+	if (err)
+		(void)rig_kspace_forget(k->space, map->iova, map->bytes, k);
+	return err;
+}
+
+static int dma_map(void *transport, const struct rig_vfio_map *map)
+{
+	struct rig_kernel *k = transport;
+	int err;
+
+	pthread_mutex_lock(&k->space->lock);
+	err = map_locked(k, map);
+	pthread_mutex_unlock(&k->space->lock);
+	return err;
+}
+
+static int dma_unmap(void *transport, uint64_t at, uint64_t bytes)
+{
+	struct rig_kernel *k = transport;
+	int err;
+
+	pthread_mutex_lock(&k->space->lock);
+	err = unmap_own(k, at, bytes);
+	if (!err)
+		(void)rig_kspace_forget(k->space, at, bytes, k);
+	pthread_mutex_unlock(&k->space->lock);
+	return err;
+}
+
+const struct rig_vfio_ops rig_kiommufd_ops = {
+        .name = "iommufd",
+        .attach = rig_kernel_attach,
+        .close = rig_kernel_close,
+        .forked = rig_kernel_forked,
+        .device = device,
+        .region = rig_kernel_region,
+        .irqs = rig_kernel_irqs,
+        .iova = iova,
+        .read = rig_kernel_read,
+        .write = rig_kernel_write,
+        .dma_map = dma_map,
+        .dma_unmap = dma_unmap,
+        .irq_set = rig_kernel_irq_set,
+        .reset = rig_kernel_reset,
+        .messages = rig_kernel_messages,
+};

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RIG_KERNEL_PRIVATE_H
+#define RIG_KERNEL_PRIVATE_H
+
+/* What the kernel transports are made of. Private to kernel_*.c. */
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "irq.h"
+#include "kernel.h"
+#include "kernel_sys.h"
+#include "kernel_sysfs.h"
+#include "vfio_ops.h"
+
+struct rig_kernel;
+struct rig_kspace;
+struct rig_ranges;
+
+/* One of the three: how it gets at the device and what it does about memory. */
+struct rig_kmodel {
+	const char *name;
+	/* Gets k->fd, the device's descriptor, and k->space. Undoes what it did when it fails. */
+	int (*open)(struct rig_kernel *k, const struct rig_pci_fds *fds);
+	/* The function leaves: before its descriptor is closed. */
+	void (*detach)(struct rig_kernel *k);
+};
+
+enum { RIG_KERNEL_WATCHED = 2 }; /* ERR and REQ */
+
+struct rig_kernel {
+	struct rig_kernel *next; /* the process's functions, for hot reset */
+	const struct rig_kenv *env;
+	struct rig_ksysfs sysfs; /* as it was when the function was taken; bdf "" if unknown */
+	const struct rig_kmodel *model;
+	const struct rig_vfio_sink *sink;
+	int lock_fd;
+	int fd; /* the device */
+	struct rig_kspace *space;
+	uint32_t flags; /* RIG_KVFIO_DEVICE_* */
+	unsigned regions, irqs;
+	uint64_t offset[RIG_VFIO_REGIONS]; /* of regions in fd */
+	uint64_t bytes[RIG_VFIO_REGIONS];
+	unsigned irq_count[RIG_IRQ_KINDS];
+	bool irq_noresize[RIG_IRQ_KINDS];
+	bool irq_on[RIG_IRQ_KINDS];
+	bool hot_resets; /* no reset of its own, but one with others, who are ours */
+	/* kernel_watch.c */
+	bool watching;
+	pthread_t watcher;
+	int quit_fd;
+	int watch_fd[RIG_KERNEL_WATCHED];
+	atomic_uint_fast64_t calls;
+};
+
+/* A system call, counted: the answer, or negative errno. */
+int rig_kernel_ioctl(struct rig_kernel *k, int fd, unsigned long request, void *arg);
+
+/* -- kernel_device.c: what the three have in common -- */
+
+/* Reads the device's facts, checks that it is a PCI function which is there: power, link, vendor id. */
+int rig_kernel_identify(struct rig_kernel *k);
+int rig_kernel_region(void *transport, unsigned index, struct rig_vfio_region *out);
+int rig_kernel_irqs(void *transport, unsigned kind, unsigned *count);
+int rig_kernel_read(void *transport, unsigned region, uint64_t offset, void *buf, uint64_t len);
+int rig_kernel_write(void *transport, unsigned region, uint64_t offset, const void *buf, uint64_t len);
+uint64_t rig_kernel_messages(const void *transport);
+
+/* -- kernel_irq.c -- */
+
+int rig_kernel_irq_set(void *transport, const struct rig_vfio_irq *irq);
+/* Connects the watcher's own descriptor to ERR or REQ. */
+int rig_kernel_irq_watch(struct rig_kernel *k, unsigned kind);
+
+/* -- kernel_watch.c: ERR and REQ are always armed -- */
+
+/* Starts the thread that makes the function gone when the device reports an error it cannot correct, or somebody
+ * asks for the function back. */
+int rig_kernel_watch_start(struct rig_kernel *k);
+void rig_kernel_watch_stop(struct rig_kernel *k);
+
+/* -- kernel_reset.c -- */
+
+/* Whether a hot reset would hit nobody but this process; with a text of who else when not. */
+int rig_kernel_hot_check(struct rig_kernel *k);
+int rig_kernel_reset(void *transport, unsigned reset_ms);
+
+/* -- kernel_select.c -- */
+
+int rig_kernel_attach(void *transport, const struct rig_vfio_sink *sink);
+void rig_kernel_close(void *transport);
+void rig_kernel_forked(void *transport);
+/* The process's functions: walk with the lock held. */
+void rig_kernel_each(void (*each)(void *arg, struct rig_kernel *k), void *arg);
+
+/* -- kernel_explain.c: failures in words. Each answers err's negative errno, with rig_vfio_fail's text. -- */
+
+/* Opening a node of a group or a cdev. */
+int rig_kexplain_node(const struct rig_kernel *k, int err, const char *path);
+/* The group is not viable. */
+int rig_kexplain_viable(const struct rig_kernel *k);
+/* The group or device does not get into the address space (SET_CONTAINER, SET_IOMMU, ATTACH). */
+int rig_kexplain_attach(const struct rig_kernel *k, int err, const char *what);
+/* The device's descriptor is refused (GET_DEVICE_FD, BIND). */
+int rig_kexplain_device(const struct rig_kernel *k, int err, const char *what);
+/* A mapping is refused. space_bytes: what the address space had mapped already. */
+int rig_kexplain_map(int err, const struct rig_vfio_map *map, uint64_t space_bytes, uint64_t mappings);
+/* The function is not bound to vfio-pci; 0 if it is. */
+int rig_kexplain_driver(const struct rig_ksysfs *s);
+
+extern const struct rig_kmodel rig_ktype1_model, rig_kiommufd_model, rig_knoiommu_model;
+extern const struct rig_vfio_ops rig_ktype1_ops, rig_kiommufd_ops, rig_knoiommu_ops;
+
+#endif

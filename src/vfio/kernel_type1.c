@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/* Type1: a group in a container. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bits.h"
+#include "dma.h"
+#include "error.h"
+#include "kernel_abi.h"
+#include "kernel_parse.h"
+#include "kernel_private.h"
+#include "kernel_space.h"
+#include "range.h"
+
+#define CONTAINER "/dev/vfio/vfio"
+
+enum { NODE_BYTES = 48, INFO_BYTES = 4096 };
+
+/* -- Opening -- */
+
+/* Type1 version 2: unmaps are of exactly what was mapped. */
+static int check_container(struct rig_kernel *k, int fd)
+{
+	int version = rig_kernel_ioctl(k, fd, RIG_KVFIO_GET_API_VERSION, NULL);
+
+	if (version < 0)
+		return rig_vfio_fail(version, NULL, CONTAINER ": asking for its version");
+	if (version != RIG_KVFIO_API_VERSION)
+		return rig_vfio_fail(EPROTO, "this library speaks version 0",
+		        CONTAINER " speaks version %d of VFIO", version);
+	if (rig_kernel_ioctl(k, fd, RIG_KVFIO_CHECK_EXTENSION, (void *)RIG_KVFIO_TYPE1V2) <= 0)
+		return rig_vfio_fail(
+		        ENOTSUP, "modprobe vfio_iommu_type1", CONTAINER " has no type1 (version 2) model");
+	return 0;
+}
+
+static int open_container(struct rig_kernel *k, int *fd)
+{
+	int err;
+
+	*fd = k->env->sys->open(CONTAINER, O_RDWR);
+	if (*fd < 0)
+		return rig_kexplain_node(k, errno, CONTAINER);
+	err = check_container(k, *fd);
+	if (err)
+		k->env->sys->close(*fd);
+	return err;
+}
+
+static int check_group(struct rig_kernel *k, int fd)
+{
+	struct rig_kvfio_group_status status = {.argsz = sizeof(status)};
+	int err = rig_kernel_ioctl(k, fd, RIG_KVFIO_GROUP_GET_STATUS, &status);
+
+	if (err < 0)
+		return rig_vfio_fail(err, NULL, "asking group %d for its state", k->sysfs.group);
+	if (!(status.flags & RIG_KVFIO_GROUP_VIABLE))
+		return rig_kexplain_viable(k);
+	return 0;
+}
+
+static int open_group(struct rig_kernel *k, int *fd)
+{
+	char node[NODE_BYTES];
+	int err;
+
+	if (k->sysfs.group < 0 || k->sysfs.noiommu)
+		return rig_vfio_fail(ENODEV,
+		        "switch the IOMMU on in firmware and with intel_iommu=on (amd_iommu is on by "
+		        "itself), or ask "
+		        "for transport=noiommu",
+		        "%s has no IOMMU group: no IOMMU translates for it", k->sysfs.bdf);
+	snprintf(node, sizeof(node), "/dev/vfio/%d", k->sysfs.group);
+	*fd = k->env->sys->open(node, O_RDWR);
+	if (*fd < 0)
+		return rig_kexplain_node(k, errno, node);
+	err = check_group(k, *fd);
+	if (err)
+		k->env->sys->close(*fd);
+	return err;
+}
+
+static int join_container(struct rig_kernel *k, int container, int group)
+{
+	int err = rig_kernel_ioctl(k, group, RIG_KVFIO_GROUP_SET_CONTAINER, &container);
+
+	if (err < 0)
+		return rig_kexplain_attach(k, err, "joining a container");
+	err = rig_kernel_ioctl(k, container, RIG_KVFIO_SET_IOMMU, (void *)RIG_KVFIO_TYPE1V2);
+	return err < 0 ? rig_kexplain_attach(k, err, "setting type1") : 0;
+}
+
+/* A container of its own for the group. With rig_kspace_lock held. */
+static int make_space(struct rig_kernel *k, struct rig_kspace **out)
+{
+	const struct rig_ksys *sys = k->env->sys;
+	int container, group = -1, err = open_container(k, &container);
+
+	if (err)
+		return err;
+	err = open_group(k, &group);
+	if (err)
+		goto close_container;
+	err = join_container(k, container, group);
+	if (err)
+		goto close_group;
+	*out = rig_kspace_add(RIG_KSPACE_TYPE1, k->sysfs.group, container, group);
+	if (*out)
+		return 0;
+	err = rig_vfio_fail(ENOMEM, NULL, "an address space");
+close_group:
+	sys->close(group);
+close_container:
+	sys->close(container);
+	return err;
+}
+
+/* The caller's container and group, which may be joined already and may have their model. */
+static int take_space(struct rig_kernel *k, const struct rig_pci_fds *fds, struct rig_kspace **out)
+{
+	struct rig_kvfio_group_status status = {.argsz = sizeof(status)};
+	int container = fcntl(fds->container, F_DUPFD_CLOEXEC, 0),
+	    group = fcntl(fds->group, F_DUPFD_CLOEXEC, 0);
+	int err = container < 0 || group < 0
+	                  ? rig_vfio_fail(EBADF, NULL, "copying the container's and the group's descriptors")
+	                  : check_group(k, group);
+
+	if (!err)
+		err = rig_kernel_ioctl(k, group, RIG_KVFIO_GROUP_GET_STATUS, &status);
+	if (!err && !(status.flags & RIG_KVFIO_GROUP_CONTAINER_SET))
+		err = join_container(k, container, group);
+	if (!err)
+		*out = rig_kspace_add(RIG_KSPACE_TYPE1, -1, container, group);
+	if (!err && *out)
+		return 0;
+	if (container >= 0)
+		k->env->sys->close(container);
+	if (group >= 0)
+		k->env->sys->close(group);
+	return err ? err : rig_vfio_fail(ENOMEM, NULL, "an address space");
+}
+
+static int find_space(struct rig_kernel *k, const struct rig_pci_fds *fds)
+{
+	int err = 0;
+
+	rig_kspace_lock();
+	if (fds && fds->container >= 0 && fds->group >= 0) {
+		err = take_space(k, fds, &k->space);
+	} else {
+		k->space = rig_kspace_join(RIG_KSPACE_TYPE1, k->sysfs.group);
+		if (!k->space)
+			err = make_space(k, &k->space);
+	}
+	rig_kspace_unlock();
+	return err;
+}
+
+static int unmap_own(struct rig_kernel *k, uint64_t iova, uint64_t bytes);
+
+static int open_device(struct rig_kernel *k, const struct rig_pci_fds *fds)
+{
+	if (fds && fds->device >= 0)
+		k->fd = fcntl(fds->device, F_DUPFD_CLOEXEC, 0);
+	else
+		k->fd = rig_kernel_ioctl(k, k->space->group_fd, RIG_KVFIO_GROUP_GET_DEVICE_FD, k->sysfs.bdf);
+	if (k->fd >= 0)
+		return 0;
+	return rig_kexplain_device(k, fds && fds->device >= 0 ? errno : -k->fd, "VFIO_GROUP_GET_DEVICE_FD");
+}
+
+static int open_type1(struct rig_kernel *k, const struct rig_pci_fds *fds)
+{
+	int err = find_space(k, fds);
+
+	if (err)
+		return err;
+	err = open_device(k, fds);
+	if (!err)
+		return 0;
+	rig_kspace_leave(k->space, k, unmap_own);
+	k->space = NULL;
+	k->fd = -1;
+	return err;
+}
+
+/* The device's descriptor goes first: the group stays open as long as it is. */
+static void detach(struct rig_kernel *k)
+{
+	k->env->sys->close(k->fd);
+	k->fd = -1;
+	rig_kspace_leave(k->space, k, unmap_own);
+}
+
+const struct rig_kmodel rig_ktype1_model = {.name = "type1", .open = open_type1, .detach = detach};
+
+/* -- Facts -- */
+
+static int get_info(struct rig_kernel *k, struct rig_ktype1_info *info, struct rig_ranges *ranges)
+{
+	struct rig_ranges found = {0};
+	union {
+		struct rig_kvfio_iommu_info head;
+		unsigned char bytes[INFO_BYTES]; /* 250 ranges: several times what any machine has */
+	} answer = {.head = {.argsz = sizeof(answer)}};
+	int err = rig_kernel_ioctl(k, k->space->fd, RIG_KVFIO_IOMMU_GET_INFO, &answer);
+
+	if (err < 0)
+		return rig_vfio_fail(err, NULL, "type1: asking for its limits");
+	err = rig_kparse_type1(&answer, rig_min_u64(answer.head.argsz, sizeof(answer)), info, &found);
+	if (err)
+		err = rig_vfio_fail(err, NULL, "type1: its limits");
+	if (!err && ranges) {
+		*ranges = found;
+		return 0;
+	}
+	rig_ranges_fini(&found);
+	return err;
+}
+
+static int device(void *transport, struct rig_vfio_device *out)
+{
+	struct rig_kernel *k = transport;
+	struct rig_ktype1_info info;
+	int err = get_info(k, &info, NULL);
+
+	if (err)
+		return err;
+	out->resets = (k->flags & RIG_KVFIO_DEVICE_RESETS) || k->hot_resets;
+	out->dma_page = info.pgsizes ? UINT64_C(1) << rig_lowest_bit(info.pgsizes) : 0;
+	out->dma_maps = info.avail;
+	out->bdf = *k->sysfs.bdf ? k->sysfs.bdf : NULL;
+	memcpy(out->bus, k->sysfs.bar, sizeof(out->bus));
+	return 0;
+}
+
+static int iova(void *transport, struct rig_ranges *out)
+{
+	struct rig_kernel *k = transport;
+	struct rig_ktype1_info info;
+	int err = get_info(k, &info, out);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&k->space->lock);
+	err = rig_kspace_others(k->space, k, out);
+	pthread_mutex_unlock(&k->space->lock);
+	return err;
+}
+
+/* -- Mapping -- */
+
+static int unmap_own(struct rig_kernel *k, uint64_t at, uint64_t bytes)
+{
+	struct rig_kvfio_dma_unmap unmap = {.argsz = sizeof(unmap), .iova = at, .bytes = bytes};
+	int err = rig_kernel_ioctl(k, k->space->fd, RIG_KVFIO_IOMMU_UNMAP_DMA, &unmap);
+
+	if (err < 0)
+		return rig_vfio_fail(err, NULL, "type1: unmapping [%#" PRIx64 ", +%#" PRIx64 ")", at, bytes);
+	if (unmap.bytes != bytes)
+		return rig_vfio_fail(EIO, "the kernel and this library disagree about what is mapped",
+		        "type1: unmapping [%#" PRIx64 ", +%#" PRIx64 ") undid %#" PRIx64 " bytes", at, bytes,
+		        unmap.bytes);
+	return 0;
+}
+
+static int map_locked(struct rig_kernel *k, const struct rig_vfio_map *map)
+{
+	struct rig_kvfio_dma_map m = {
+	        .argsz = sizeof(m),
+	        .flags = ((map->prot & RIG_DMA_READ) ? RIG_KVFIO_DMA_READ : 0) |
+	                 ((map->prot & RIG_DMA_WRITE) ? RIG_KVFIO_DMA_WRITE : 0),
+	        .host = (uintptr_t)map->host,
+	        .iova = map->iova,
+	        .bytes = map->bytes,
+	};
+	int err = rig_kspace_note(k->space, map->iova, map->bytes, k);
+
+	if (err == -EEXIST)
+		return rig_kexplain_map(EEXIST, map, k->space->bytes, k->space->count);
+	if (err)
+		return rig_vfio_fail(err, NULL, "listing a mapping");
+	err = rig_kernel_ioctl(k, k->space->fd, RIG_KVFIO_IOMMU_MAP_DMA, &m);
+	if (err < 0) {
+		(void)rig_kspace_forget(k->space, map->iova, map->bytes, k);
+		return rig_kexplain_map(-err, map, k->space->bytes, k->space->count);
+	}
+	return 0;
+}
+
+static int dma_map(void *transport, const struct rig_vfio_map *map)
+{
+	struct rig_kernel *k = transport;
+	int err;
+
+	pthread_mutex_lock(&k->space->lock);
+	err = map_locked(k, map);
+	pthread_mutex_unlock(&k->space->lock);
+	return err;
+}
+
+static int dma_unmap(void *transport, uint64_t at, uint64_t bytes)
+{
+	struct rig_kernel *k = transport;
+	int err;
+
+	pthread_mutex_lock(&k->space->lock);
+	err = unmap_own(k, at, bytes);
+	if (!err)
+		(void)rig_kspace_forget(k->space, at, bytes, k);
+	pthread_mutex_unlock(&k->space->lock);
+	return err;
+}
+
+const struct rig_vfio_ops rig_ktype1_ops = {
+        .name = "type1",
+        .attach = rig_kernel_attach,
+        .close = rig_kernel_close,
+        .forked = rig_kernel_forked,
+        .device = device,
+        .region = rig_kernel_region,
+        .irqs = rig_kernel_irqs,
+        .iova = iova,
+        .read = rig_kernel_read,
+        .write = rig_kernel_write,
+        .dma_map = dma_map,
+        .dma_unmap = dma_unmap,
+        .irq_set = rig_kernel_irq_set,
+        .reset = rig_kernel_reset,
+        .messages = rig_kernel_messages,
+};
