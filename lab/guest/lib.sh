@@ -59,8 +59,8 @@ same() {
 status() {
 	expected=$1
 	shift
-	"$@" >/tmp/said 2>&1
-	got=$?
+	got=0
+	"$@" >/tmp/said 2>&1 || got=$?
 	cat /tmp/said
 	[ "$got" = "$expected" ] || fail "exit status $got, not $expected: $*"
 }
@@ -70,7 +70,14 @@ said() {
 	grep -qF -- "$1" /tmp/said || fail "nothing said of \"$1\""
 }
 
-# ask VERB WORD: something of the world outside the machine; nothing says when it is done.
-ask() {
-	echo "LAB ASK $*" >/dev/console
+# await COMMAND ...: until it succeeds; the test's own time ends it.
+await() {
+	until "$@"; do
+		sleep 0.1
+	done
+}
+
+# flr NAME: the command that resets the function from outside of its driver.
+flr() {
+	echo "echo 1 >/sys/bus/pci/devices/$(place "$1")/reset"
 }

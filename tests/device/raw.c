@@ -176,6 +176,18 @@ void raw_unmap(const struct raw *raw, uint64_t iova, uint64_t bytes)
 	}
 }
 
+bool raw_unmap_any(const struct raw *raw, uint32_t ioas, uint64_t iova, uint64_t bytes)
+{
+	while (ioas--) {
+		struct ioas_unmap unmap = {
+		        .size = sizeof(unmap), .ioas_id = ioas, .iova = iova, .length = bytes};
+
+		if (!ioctl(raw->container, IOAS_UNMAP, &unmap))
+			return true;
+	}
+	return false;
+}
+
 static struct vfio_region_info region(const struct raw *raw, unsigned index)
 {
 	struct vfio_region_info info = {.argsz = sizeof(info), .index = index};

@@ -30,6 +30,9 @@ void raw_close(struct raw *raw);
 /* Maps `bytes` of host memory at bus address `iova` for reads and writes, and unmaps exactly that. Not with no-IOMMU. */
 void raw_map(const struct raw *raw, void *host, uint64_t iova, uint64_t bytes);
 void raw_unmap(const struct raw *raw, uint64_t iova, uint64_t bytes);
+/* With iommufd, whose address space is not known: unmaps it from the first with a number below `ioas` that has exactly it.
+   False: none has. */
+bool raw_unmap_any(const struct raw *raw, uint32_t ioas, uint64_t iova, uint64_t bytes);
 
 uint64_t raw_region_bytes(const struct raw *raw, unsigned index);
 /* A mapping of the region's first bytes, for reads and writes. */

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh
+# Opens, closes, losses, and what is left of them.
+
+opening_100_times_leaves_nothing() {
+	status 0 lab_device cycle "$(device a)" 100
+}
+
+opening_1000_times_leaves_nothing() {
+	status 0 lab_device cycle "$(device a)" 1000
+}
+
+after_sigkill_in_mid_run_the_next_process_works() {
+	for _ in 1 2 3; do
+		: >/tmp/endless
+		lab_device endless "$(device a)" >/tmp/endless 2>&1 &
+		await grep -q . /tmp/endless
+		grep -qx running /tmp/endless || fail "$(cat /tmp/endless)"
+		kill -KILL $!
+		wait $! || :
+		status 0 lab_device works "$(device a)"
+	done
+}
+
+a_second_process_is_told_who_holds_the_function() {
+	: >/tmp/endless
+	lab_device endless "$(device a)" >/tmp/endless 2>&1 &
+	await grep -q . /tmp/endless
+	status 3 rigctl info "$(device a)"
+	said "$!"
+	kill -KILL $!
+	wait $! || :
+}
+
+a_reset_while_work_runs_is_a_loss_whose_memory_comes_back() {
+	status 0 lab_device lost "$(device a)" again "$(flr a)"
+}
+
+a_reset_of_one_function_leaves_the_other() {
+	status 0 lab_device pair "$(device a)" "$(device b)" "$(flr a)"
+}
+
+a_fault_of_the_iommu_is_reported() {
+	status 0 lab_device outside "$(device a)" "$TRANSPORT"
+}
+
+memlock_too_low_is_named() {
+	status 3 without_memlock 64 rigctl info "$(device a)"
+	said RLIMIT_MEMLOCK
+}
+
+an_entry_limit_of_16_is_named() {
+	limit=/sys/module/vfio_iommu_type1/parameters/dma_entry_limit
+	was=$(cat $limit)
+	echo 16 >$limit
+	status 0 lab_device many "$(device a)" 16 dma_entry_limit
+	echo "$was" >$limit
+}
+
+a_foreign_driver_is_named() {
+	status 3 rigctl info "$(device nvme)"
+	said nvme
+}
+
+a_function_without_driver_is_told_how_to_bind() {
+	place a >/sys/bus/pci/drivers/vfio-pci/unbind
+	status 3 rigctl info "$(device a)"
+	said 'rigctl bind'
+	bind "$(place a)"
+	hello_says "$(device a)"
+}
+
+a_device_process_that_dies_is_a_loss() {
+	status 0 lab_device lost "$(device d)" gone 'ask kill d'
+	hello_says "$(device a)"
+}
+
+unplugging_the_function_is_a_loss() {
+	status 0 lab_device lost "$(device c)" gone 'ask unplug c'
+	await [ ! -e "/sys/bus/pci/devices/$(place c)" ]
+	hello_says "$(device a)"
+}

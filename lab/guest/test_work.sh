@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh
+# Work through the library: the examples, both completions, apertures, interrupts, two functions.
+
+hello_says() {
+	status 0 /lab/hello "$1" /lab/hello.elf
+	said '2 4 6 8 10 12 14 16'
+}
+
+matmul_says() {
+	status 0 /lab/matmul "$1" /lab/matmul.elf
+	said '0 of 9000 elements differ'
+}
+
+rigctl_says_what_the_function_is() {
+	status 0 rigctl info "$(device a)"
+	said rvx1
+	said "$TRANSPORT"
+}
+
+example_hello_runs() {
+	hello_says "$(device a)"
+}
+
+example_matmul_runs() {
+	matmul_says "$(device a)"
+}
+
+examples_run_with_store_completion() {
+	hello_says "$(device a ,completion=store)"
+	matmul_says "$(device a ,completion=store)"
+}
+
+an_aperture_of_16_mib_on_256_mib_works() {
+	status 0 rigctl info --json "$(device b)"
+	hello_says "$(device b)"
+	matmul_says "$(device b)"
+}
+
+a_function_behind_a_port_works() {
+	hello_says "$(device c)"
+}
+
+an_interrupt_wakes_a_sleeper() {
+	status 0 lab_device sleeper "$(device a)"
+	status 0 lab_device sleeper "$(device a ,completion=store)"
+}
+
+submit_and_poll_make_no_call() {
+	status 0 lab_device quiet "$(device a)"
+	status 0 lab_device quiet "$(device a ,completion=store)"
+}
+
+work_of_two_functions_waits_on_each_other() {
+	status 0 lab_device pair "$(device a)" "$(device b)"
+	status 0 lab_device pair "$(device b)" "$(device a ,completion=store)"
+}

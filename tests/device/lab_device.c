@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#include "lab_device.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	int least; /* arguments */
+	void (*run)(char **argument);
+	const char *arguments;
+} checks[] = {
+        {"works", 1, check_works, "DEVICE: opens, runs a kernel, closes"},
+        {"cycle", 2, check_cycle, "DEVICE N: does that N times, and holds as much as before"},
+        {"endless", 1, check_endless, "DEVICE: prints \"running\", and runs until it is killed"},
+        {"lost", 3, check_lost,
+                "DEVICE again|gone COMMAND: the command, run while the device works, loses it"},
+        {"sleeper", 1, check_sleeper, "DEVICE: an interrupt comes while a program waits"},
+        {"quiet", 1, check_quiet, "DEVICE: submit and poll call nobody"},
+        {"pair", 2, check_pair, "DEVICE DEVICE [COMMAND]: both work, the loss of the first leaves the other"},
+        {"outside", 2, check_outside,
+                "DEVICE TRANSPORT: the IOMMU refuses, and the device's fault is reported"},
+        {"many", 3, check_many, "DEVICE N WORDS: more than N mappings are refused, in these words"},
+};
+
+int main(int argc, char **argv)
+{
+	size_t i, n = sizeof(checks) / sizeof(checks[0]);
+
+	for (i = 0; i < n && argc > 1; i++)
+		if (!strcmp(checks[i].name, argv[1]) && argc - 2 >= checks[i].least) {
+			checks[i].run(argv + 2);
+			return 0;
+		}
+	for (i = 0; i < n; i++)
+		fprintf(stderr, "lab_device %s %s\n", checks[i].name, checks[i].arguments);
+	return 2;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory that the device reaches, and what it does not reach. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lab_device.h"
+#include "raw.h"
+
+#define PAGE       4096u
+#define MAX_FDS    256
+#define MAX_IOAS   16u
+#define LINK_BYTES 100
+/* System memory in the board's address space, src/board/rvx1's layout: this plus the bus address. */
+#define SYSTEM_VA (UINT64_C(64) << 40)
+
+struct ids_params {
+	uint64_t out;
+	uint32_t capacity;
+};
+
+static void *pages(size_t bytes)
+{
+	void *host = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	lab_check(host != MAP_FAILED, "the program gets memory");
+	memset(host, 0, bytes);
+	return host;
+}
+
+/* The library's container or iommufd, as this process's descriptor table shows it. */
+static int container_of_library(const char *node)
+{
+	char path[LINK_BYTES], link[LINK_BYTES];
+	int fd;
+
+	for (fd = 0; fd < MAX_FDS; fd++) {
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		n = readlink(path, link, sizeof(link) - 1);
+		if (n > 0 && (size_t)n == strlen(node) && !strncmp(link, node, (size_t)n))
+			return fd;
+	}
+	lab_fail("the library has no descriptor of %s", node);
+}
+
+/* Takes a page from the device behind the library's back. */
+static void unmap(enum raw_transport transport, uint64_t iova)
+{
+	struct raw raw = {.transport = transport};
+
+	raw.container = container_of_library(transport == RAW_IOMMUFD ? "/dev/iommu" : "/dev/vfio/vfio");
+	if (transport == RAW_IOMMUFD)
+		lab_check(raw_unmap_any(&raw, MAX_IOAS, iova, PAGE),
+		        "an address space of the library's has the page");
+	else
+		raw_unmap(&raw, iova, PAGE);
+}
+
+/* Work writes to a bus address that the IOMMU no longer maps: the device is lost, its fault is the reason, and the page is
+   as it was. argument[1]: the transport. */
+void check_outside(char **argument)
+{
+	const struct ids_params params = {.capacity = 1};
+	const char *reason = "";
+	struct rig_device *device = lab_open(argument[0]);
+	uint32_t *host = pages(PAGE);
+	struct rig_buffer *buffer;
+	struct lab_work work;
+
+	lab_must(rig_buffer_of_host(device, host, PAGE, &buffer), "buffer of host memory");
+	lab_check(rig_buffer_address(buffer) >= SYSTEM_VA, "host memory is where the port puts it");
+	lab_work_make(&work, device, "ids", &params, sizeof(params), buffer, 1, 1);
+	lab_must(rig_wait(lab_work_submit(&work)), "the launch while the page is mapped");
+	lab_check(__atomic_exchange_n(&host[15], 0, __ATOMIC_ACQ_REL) != 0, "the launch writes host memory");
+
+	unmap(raw_transport_of(argument[1]), rig_buffer_address(buffer) - SYSTEM_VA);
+	lab_check(rig_wait(lab_work_submit(&work)) == RIG_LOST,
+	        "a launch that writes outside of the maps loses the device");
+	rig_lost(device, &reason);
+	printf("lost: %s\n", reason);
+	lab_check(strstr(reason, "system memory did not answer"), "the reason is the fault");
+	lab_check(__atomic_load_n(&host[15], __ATOMIC_ACQUIRE) == 0, "the page is as it was");
+	lab_work_end(&work);
+	rig_buffer_put(buffer);
+	lab_close(device);
+	/* Another open maps and works. */
+	check_works(argument);
+}
+
+/* Maps page after page until it is refused: argument[1] is the most that can be, argument[2] what the text must name. The
+   device goes on. */
+void check_many(char **argument)
+{
+	unsigned long i, most = lab_number(argument[1]);
+	struct rig_device *device = lab_open(argument[0]);
+	/* Every second page, so that none adjoins another. */
+	uint8_t *host = pages((most + 1) * 2 * PAGE);
+	struct rig_buffer **buffer = calloc(most + 1, sizeof(struct rig_buffer *));
+	int err = 0;
+
+	lab_check(buffer, "the program gets memory");
+	for (i = 0; !err && i <= most; i++)
+		err = rig_buffer_of_host(device, host + i * 2 * PAGE, PAGE, &buffer[i]);
+	lab_check(err, "more mappings than the limit are refused");
+	printf("%lu pages were mapped, then %d: %s\n", i - 1, err, rig_error());
+	lab_check(strstr(rig_error(), argument[2]), "the text names the limit");
+	lab_works(device);
+	for (i = 0; i <= most; i++)
+		rig_buffer_put(buffer[i]);
+	lab_close(device);
+	free(buffer);
+}
