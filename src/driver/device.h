@@ -215,6 +215,8 @@ int rig_dev_commit(void *self, uint64_t value, const char **failure);
 int rig_dev_word_init(struct rig_dev *dev, rig_atomic_u64 *word);
 void rig_dev_word_fini(struct rig_dev *dev);
 /* The step address of a word of the process's array. */
+/* Whether the device can wait for other devices' words by itself. */
+bool rig_dev_sees_words(const struct rig_dev *dev);
 uint64_t rig_dev_word_address(const struct rig_dev *dev, const rig_atomic_u64 *word);
 
 /* progress.c */

@@ -37,7 +37,8 @@ static int facts(void *device, struct rig_facts *facts, const char **fault)
 	facts->has_copy_engine = dev->facts.has_copy_engine;
 	facts->copy_engine = dev->facts.copy_engine;
 	facts->completion = dev->options.store ? RIG_STORE : RIG_HOST;
-	facts->waits = (struct rig_waits){.stores = true, .hosts = true};
+	facts->waits =
+	        (struct rig_waits){.stores = rig_dev_sees_words(dev), .hosts = rig_dev_sees_words(dev)};
 	facts->may_block = dev->facts.may_block;
 	facts->has_hang_ms = true;
 	facts->hang_ms = dev->options.hang_ms ? dev->options.hang_ms : dev->facts.hang_ms;

@@ -49,9 +49,20 @@ int rig_dev_word_init(struct rig_dev *dev, rig_atomic_u64 *word)
 		return 0; /* its worker waits on the host */
 	err = rig_dma_map_fd(
 	        dev->pci, rig_words_fd(), 0, ARRAY_BYTES, rig_words(), RIG_DMA_READ, &dev->words);
+	/* In several pieces of physical memory, and no IOMMU joins them: the host waits for other devices then. */
+	if (err == -ENOSPC && rig_pci_info(dev->pci)->physical) {
+		rig_logf(&dev->options.log, RIG_LOG_INFO,
+		        "no IOMMU: this device cannot see other devices' words; the host waits for it");
+		err = 0;
+	}
 	if (err)
 		return rig_error_set(err, "mapping the array of timeline words: %s", rig_pci_error());
 	return dev->options.store ? map_own_page(dev) : 0;
+}
+
+bool rig_dev_sees_words(const struct rig_dev *dev)
+{
+	return rig_dev_is_serial(dev) || dev->words.handle;
 }
 
 void rig_dev_word_fini(struct rig_dev *dev)

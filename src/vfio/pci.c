@@ -104,7 +104,8 @@ static int ask_device(struct rig_pci *f)
 	f->info.bdf = d.bdf;
 	for (unsigned i = 0; i < RIG_PCI_BARS; i++)
 		f->info.bar[i].bus = d.bus[i];
-	if (f->ops->dma_place) /* an arena is one page, or it would be in pieces */
+	f->info.physical = f->ops->dma_place != NULL;
+	if (f->info.physical) /* an arena is one page, or it would be in pieces */
 		f->arenas.step = rig_min_u64(f->arenas.step, RIG_HUGEMEM_ALIGN);
 	f->maps.page = f->info.dma_page;
 	f->maps.limit = d.dma_maps;

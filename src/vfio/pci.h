@@ -113,7 +113,8 @@ struct rig_pci_info {
 	const char *bdf;       /* "0000:65:00.0"; NULL where the function has no address on this machine */
 	const char *transport; /* "vfio-user", "fake", ... */
 	struct rig_pci_bar bar[RIG_PCI_BARS];
-	bool resets;       /* rig_pci_reset can work */
+	bool physical; /* no IOMMU: IOVAs are physical addresses, and only memory in one piece can be mapped */
+	bool resets;   /* rig_pci_reset can work */
 	uint64_t dma_page; /* granule of DMA mappings: addresses and sizes are multiples of it; a power of two
 	                    */
 	uint64_t dma_maps; /* mappings the transport takes at once */
