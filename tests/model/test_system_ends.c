@@ -44,6 +44,12 @@ static void a_run_leaves_no_file_and_no_process(void **state)
 
 #define CALL(name, action)                                                                                   \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, action)
+/* With O_CREAT in argument `at`. */
+#define CREATES(name, at)                                                                                    \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4),                                               \
+	        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)LOW_OF(at)),                                    \
+	        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_CREAT, 0, 1), BPF_STMT(BPF_RET | BPF_K, REFUSE),      \
+	        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 #define REFUSE     (SECCOMP_RET_ERRNO | EPERM)
 #define LOW_OF(at) (offsetof(struct seccomp_data, args) + (at) * sizeof(uint64_t)) /* little-endian */
 
@@ -59,7 +65,7 @@ static int refuse_names(void *arg)
 	        CALL(link, REFUSE),
 	        CALL(symlink, REFUSE),
 	        CALL(rename, REFUSE),
-	        CALL(open, SECCOMP_RET_ERRNO | ENOSYS), /* nothing here uses it */
+	        CREATES(open, 1),
 #endif
 	        CALL(mkdirat, REFUSE),
 	        CALL(mknodat, REFUSE),
@@ -69,10 +75,7 @@ static int refuse_names(void *arg)
 	        CALL(bind, REFUSE),
 	        CALL(shmget, REFUSE),
 	        CALL(openat2, SECCOMP_RET_ERRNO | ENOSYS),
-	        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 3),
-	        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)LOW_OF(2)),
-	        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_CREAT, 0, 1),
-	        BPF_STMT(BPF_RET | BPF_K, REFUSE),
+	        CREATES(openat, 2),
 	        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
