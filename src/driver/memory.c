@@ -225,11 +225,12 @@ int rig_dev_alloc(void *device, enum rig_memory kind, uint64_t bytes, void **out
 		return 0;
 	}
 	free(region);
+	if (means_no_room(err) && kind == RIG_PINNED)
+		return rig_error_set(-ENOMEM, "no room for %" PRIu64 " bytes of pinned memory: %s", rounded,
+		        rig_pci_error());
 	if (means_no_room(err))
 		return rig_error_set(-ENOMEM, "no room for %" PRIu64 " bytes of %s memory", rounded,
-		        kind == RIG_PINNED   ? "pinned"
-		        : kind == RIG_MAPPED ? "mapped"
-		                             : "device");
+		        kind == RIG_MAPPED ? "mapped" : "device");
 	rig_dev_set_fault(dev, "allocation of %" PRIu64 " bytes failed: %s", rounded, rig_pci_error());
 	return rig_dev_fault(dev, fault);
 }
@@ -351,7 +352,8 @@ int rig_dev_map_host(void *device, void *host, uint64_t bytes, void **out, const
 		return RIG_MAPS;
 	}
 	free(region);
-	if (err == -EFAULT)
+	/* Pages that are not there or not whole for this device, or past the end of the addresses. */
+	if (err == -EFAULT || err == -EINVAL)
 		return rig_error_set(RIG_NEVER_MAPS, "%s", rig_pci_error());
 	if (means_no_room(err) || err == -EEXIST)
 		return rig_error_set(RIG_NO_ROOM, "%s", rig_pci_error());

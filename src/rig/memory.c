@@ -111,7 +111,8 @@ static int try_alloc(struct rig_device *d, enum rig_memory kind, uint64_t bytes,
 	if (code)
 		return code;
 	mem = rig_rt_mem_make(d);
-	code = mem ? ask_driver(d, kind, bytes, mem) : -ENOMEM;
+	code = mem ? ask_driver(d, kind, bytes, mem)
+	           : rig_error_set(-ENOMEM, "no host memory for its record");
 	if (!code) {
 		mem->kind = kind;
 		mem->bytes = bytes;
@@ -132,6 +133,12 @@ static int refuse(struct rig_device *d, uint64_t bytes)
 	        "%s: no memory for %" PRIu64 " bytes (%" PRIu64 " held of a budget of %" PRIu64
 	        "); free buffers or raise the budget",
 	        d->name, bytes, rig_held_bytes(d, NULL), rig_budget(d));
+}
+
+/* Memory that no budget counts is the host's: the driver said what it lacks. */
+static int relay(struct rig_device *d, uint64_t bytes)
+{
+	return rig_error_set(-ENOMEM, "%s: no memory for %" PRIu64 " bytes: %s", d->name, bytes, rig_error());
 }
 
 int rig_rt_mem_alloc(struct rig_device *d, enum rig_memory kind, uint64_t bytes, struct rig_rt_mem **mem)
@@ -162,7 +169,7 @@ int rig_rt_mem_alloc(struct rig_device *d, enum rig_memory kind, uint64_t bytes,
 		if (code != -ENOMEM)
 			return code;
 		if (round + 1 == RT_ROUNDS)
-			return refuse(d, bytes);
+			return is_counted(d, kind) ? refuse(d, bytes) : relay(d, bytes);
 		code = rig_rt_reclaim(d, round);
 		if (code)
 			return code;

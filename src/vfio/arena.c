@@ -43,7 +43,7 @@ static int open_arena(struct rig_pci *f, uint64_t bytes, struct rig_arena **out)
 	int err;
 
 	if (!rig_align_up(next_size(a, bytes), f->info.dma_page, &bytes))
-		return rig_vfio_fail(EINVAL, NULL, "more DMA memory than there are addresses");
+		return rig_vfio_fail(ENOMEM, NULL, "more DMA memory than there are addresses");
 	if (a->limit && (a->bytes > a->limit || bytes > a->limit - a->bytes))
 		return rig_vfio_fail(ENOSPC, "raise arena_limit",
 		        "%" PRIu64 " bytes of DMA memory exist, the limit is %" PRIu64, a->bytes, a->limit);

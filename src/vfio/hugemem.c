@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h> /* hugetlbfs.h of 2.23 does not include it */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -19,9 +20,30 @@
 /* Page sizes of one machine: x86-64 has two huge ones, arm64 four. */
 enum { SIZES_MOST = 8 };
 
+/* The lines of /proc/meminfo that are looked at: the first few. */
+enum { MEMINFO_BYTES = 1024 };
+
 #ifndef MFD_HUGE_SHIFT
 #define MFD_HUGE_SHIFT 26
 #endif
+
+/* What the system can give without ending a process for it: populating more than that is not refused, it kills. */
+static uint64_t available(void)
+{
+	static const char key[] = "MemAvailable:";
+	char text[MEMINFO_BYTES];
+	int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	const char *at;
+
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	at = strstr(text, key);
+	if (at)
+		return strtoull(at + sizeof(key) - 1, NULL, 10) << 10;
+	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
 
 /* A multiple of align in address space of our own, to map over. */
 static void *reserve(uint64_t bytes, uint64_t align)
@@ -138,18 +160,15 @@ static int sizes(uint64_t bytes, long *size)
 	return kept;
 }
 
-int rig_hugemem_open(struct rig_hugemem *m, uint64_t bytes)
+/* Ordinary pages. */
+static int try_pages(struct rig_hugemem *m, uint64_t bytes)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	long size[SIZES_MOST];
-	int n = sizes(bytes, size), fd, err;
+	int fd, err;
 
-	for (int i = 0; i < n; i++) {
-		if (try_size(m, bytes, (uint64_t)size[i]) == 0)
-			return 0;
-	}
-	if (!rig_align_up(bytes, page, &bytes))
-		return rig_vfio_fail(ENOMEM, NULL, "memory for DMA");
+	if (!rig_align_up(bytes, page, &bytes) || bytes > available())
+		return rig_vfio_fail(ENOMEM, "free memory, or ask for less",
+		        "%#" PRIx64 " bytes for DMA are more than the system has", bytes);
 	fd = memfd_create("rig-dma", MFD_CLOEXEC);
 	if (fd < 0)
 		return rig_vfio_fail(errno, "raise the limit on open files (ulimit -n)", "memfd_create");
@@ -159,6 +178,19 @@ int rig_hugemem_open(struct rig_hugemem *m, uint64_t bytes)
 		        err, "free memory, or ask for less", "mapping %#" PRIx64 " bytes for DMA", bytes);
 	say(m, "memfd");
 	return 0;
+}
+
+int rig_hugemem_open(struct rig_hugemem *m, uint64_t bytes)
+{
+	long size[SIZES_MOST];
+	int n = sizes(bytes, size);
+
+	for (int i = 0; i < n; i++) {
+		if (try_size(m, bytes, (uint64_t)size[i]) == 0)
+			return 0;
+	}
+	/* Whatever the system says of memory of the host's own, there is none now; the text has its words. */
+	return try_pages(m, bytes) ? -ENOMEM : 0;
 }
 
 void rig_hugemem_close(struct rig_hugemem *m)
