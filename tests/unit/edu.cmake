@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: MIT
+# Boards without rings, and the first of them.
+rig_test(test_edu_port SOURCES test_edu_port.c LINKS test_fake_edu)
