@@ -52,15 +52,25 @@ struct rig_region {
 	struct rig_region *next; /* of the exported ones that were freed */
 };
 
+/* A larger ring that grow made, on its way to a queue. */
+struct rig_growth {
+	struct rig_growth *retired; /* the next in the device's list of those that are done with */
+	struct rig_shared memory;
+	uint64_t units;
+};
+
 struct rig_dev_queue {
 	struct rig_ring ring;
 	struct rig_shared memory;
 	struct rig_mark *marks;
 	uint64_t signals; /* the last value given to the queue's semaphore */
-	/* Growth: the next room moves the queue to `next`, of next_units units (0: none is waiting). `old` is freed
-	   once the value old_until is complete (0: no packet of the new ring was submitted yet). */
-	struct rig_shared next, old;
-	_Atomic uint64_t next_units, old_until;
+	/* Growth. Who takes `next` out owns it: grow, to put a larger one there, or submit, which moves the queue to it
+	   with the packets of its value. `old` is the memory before, freed once the value old_until is complete; 0: there
+	   is none. */
+	_Atomic(struct rig_growth *) next;
+	struct rig_shared old;
+	_Atomic uint64_t old_until;
+	_Atomic uint64_t units; /* of the ring, for grow, which may run beside submit */
 };
 
 /* What a submission takes. */
@@ -136,6 +146,7 @@ struct rig_dev {
 	uint64_t release_address; /* where a release stores the word; 0: it does not */
 
 	struct rig_dev_queue queues[RIG_BOARD_QUEUES];
+	_Atomic(struct rig_growth *) retired;
 	struct rig_segment segment;
 	struct rig_shared segment_memory;
 	struct rig_mark *segment_marks;
@@ -193,8 +204,8 @@ static inline bool rig_dev_ring_holds(uint64_t size, uint64_t units, uint64_t la
 int rig_dev_queues_open(struct rig_dev *dev);
 void rig_dev_queues_close(struct rig_dev *dev);
 void rig_dev_reclaim(struct rig_dev *dev);
-/* Moves queue `q` to the memory that grow made; false while its ring has no unit for it. */
-bool rig_dev_switch(struct rig_dev *dev, uint32_t q);
+/* Moves queue `q`, from `value` on, to the ring that grow made, if there is one. */
+void rig_dev_switch(struct rig_dev *dev, uint32_t q, uint64_t value);
 int rig_dev_grow(void *device, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
         uint64_t *short_bytes, const char **fault);
 

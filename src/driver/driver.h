@@ -18,9 +18,11 @@ struct rig_driver_options {
 	const char *firmware_dir; /* NULL: none; copied */
 	bool all_messages;        /* tests: map no window */
 	struct rig_log log;       /* copied */
-	/* Called by release, after the function was given back: for whoever started its process. */
-	void (*released)(void *arg);
-	void *released_arg;
+	/* For who started the function's process; both may be NULL. `end` is called by stop when the function is gone, and
+	   makes sure that its process does nothing any more; `released` by release, after the function was given back. */
+	void (*end)(void *process);
+	void (*released)(void *process);
+	void *process;
 	bool pinned; /* the poller runs on `cpu` alone and never sleeps */
 	int cpu;
 };

@@ -73,7 +73,7 @@ static void release(void *device)
 {
 	struct rig_dev *dev = device;
 	void (*released)(void *) = dev->options.released;
-	void *arg = dev->options.released_arg;
+	void *arg = dev->options.process;
 
 	rig_dev_progress_close(dev);
 	rig_dev_queues_close(dev);
@@ -274,7 +274,7 @@ int rig_driver_make(struct rig_pci *pci, const struct rig_board *board,
 		snprintf(why, why_bytes, "out of host memory");
 		rig_pci_close(pci);
 		if (options->released)
-			options->released(options->released_arg);
+			options->released(options->process);
 		return -ENOMEM;
 	}
 	err = bring_up(dev, word);

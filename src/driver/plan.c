@@ -90,25 +90,34 @@ int rig_dev_plan(struct rig_dev *dev, const struct rig_part *parts, uint32_t npa
 	return RIG_FITS;
 }
 
+static int never_fits(struct rig_dev *dev, uint32_t q, uint64_t units, uint64_t largest)
+{
+	return rig_error_set(RIG_NEVER,
+	        "%llu packets on queue %s, %llu of them in one piece, which may need a gap of as many before "
+	        "it: its ring "
+	        "grows to %llu",
+	        (unsigned long long)units, dev->facts.queues[q].name, (unsigned long long)largest,
+	        (unsigned long long)dev->facts.ring_units_max);
+}
+
+/* In the ring as it is, or in the larger one that grow made, to which submit goes by a packet in the one as it is. */
 static int queue_room(struct rig_dev *dev, uint32_t q, uint64_t units, uint64_t largest)
 {
-	uint64_t most = dev->facts.ring_units_max;
+	struct rig_dev_queue *queue = &dev->queues[q];
+	struct rig_growth *next = atomic_load_explicit(&queue->next, memory_order_acquire);
+	enum rig_ring_room room;
 
-	switch (rig_ring_room(&dev->queues[q].ring, units, largest)) {
-	case RIG_RING_FITS:
-		return RIG_FITS;
-	case RIG_RING_LATER:
-		return RIG_LATER;
-	default:
-		if (rig_dev_ring_holds(most, units, largest))
-			return RIG_GROW;
-		return rig_error_set(RIG_NEVER,
-		        "%llu packets on queue %s, %llu of them in one piece, which may need a gap of as "
-		        "many "
-		        "before it: its ring grows to %llu",
-		        (unsigned long long)units, dev->facts.queues[q].name, (unsigned long long)largest,
-		        (unsigned long long)most);
-	}
+	if (next && rig_ring_free(&queue->ring) < dev->board->step_units)
+		room = RIG_RING_LATER;
+	else if (next)
+		room = rig_dev_ring_holds(next->units, units, largest) ? RIG_RING_FITS : RIG_RING_NEVER;
+	else
+		room = rig_ring_room(&queue->ring, units, largest);
+	if (room == RIG_RING_NEVER)
+		return rig_dev_ring_holds(dev->facts.ring_units_max, units, largest)
+		               ? RIG_GROW
+		               : never_fits(dev, q, units, largest);
+	return room == RIG_RING_FITS ? RIG_FITS : RIG_LATER;
 }
 
 /* The worst of the queues' answers and the segment's. */
@@ -123,8 +132,7 @@ static int plan_room(struct rig_dev *dev, const struct rig_plan *plan)
 		int own = RIG_FITS;
 
 		if (plan->used & 1u << q)
-			own = rig_dev_switch(dev, q) ? queue_room(dev, q, plan->units[q], plan->largest[q])
-			                             : RIG_LATER;
+			own = queue_room(dev, q, plan->units[q], plan->largest[q]);
 		if (own > room)
 			room = own;
 	}

@@ -50,6 +50,7 @@ static int open_queue(struct rig_dev *dev, uint32_t q)
 	if (err)
 		return rig_error_set(err, "a ring of %" PRIu64 " units for queue %s (error %d)", units,
 		        dev->facts.queues[q].name, err);
+	atomic_store_explicit(&queue->units, units, memory_order_relaxed);
 	return dev->board->enable(&dev->port, q, queue->memory.step_address, units);
 }
 
@@ -79,15 +80,40 @@ int rig_dev_queues_open(struct rig_dev *dev)
 	return err;
 }
 
+/* Keeps it until close: a room may be reading its size. */
+static void retire(struct rig_dev *dev, struct rig_growth *g)
+{
+	g->retired = atomic_load_explicit(&dev->retired, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak(&dev->retired, &g->retired, g))
+		;
+}
+
+/* Frees the ring of a growth that no submit took. */
+static void drop_growth(struct rig_dev *dev, struct rig_growth *g)
+{
+	if (!g)
+		return;
+	rig_dev_shared_free(dev, &g->memory);
+	retire(dev, g);
+}
+
 void rig_dev_queues_close(struct rig_dev *dev)
 {
+	struct rig_growth *g;
 	uint32_t q;
 
 	for (q = 0; q < RIG_BOARD_QUEUES; q++) {
 		rig_dev_shared_free(dev, &dev->queues[q].memory);
-		rig_dev_shared_free(dev, &dev->queues[q].next);
+		drop_growth(dev, atomic_exchange(&dev->queues[q].next, NULL));
 		rig_dev_shared_free(dev, &dev->queues[q].old);
 		free(dev->queues[q].marks);
+	}
+	g = atomic_load(&dev->retired);
+	while (g) {
+		struct rig_growth *next = g->retired;
+
+		free(g);
+		g = next;
 	}
 	rig_dev_shared_free(dev, &dev->segment_memory);
 	free(dev->segment_marks);
@@ -103,28 +129,26 @@ void rig_dev_reclaim(struct rig_dev *dev)
 	rig_segment_reclaim(&dev->segment, completed);
 }
 
-bool rig_dev_switch(struct rig_dev *dev, uint32_t q)
+void rig_dev_switch(struct rig_dev *dev, uint32_t q, uint64_t value)
 {
 	struct rig_dev_queue *queue = &dev->queues[q];
-	uint64_t start, units = atomic_load_explicit(&queue->next_units, memory_order_acquire);
-	struct rig_step step = {.kind = RIG_STEP_RING, .address = queue->next.step_address, .value = units};
-	void *at;
+	struct rig_growth *g = atomic_exchange_explicit(&queue->next, NULL, memory_order_acq_rel);
+	struct rig_step step = {.kind = RIG_STEP_RING};
+	uint64_t start;
 
-	if (!units)
-		return true;
-	at = rig_ring_reserve(&queue->ring, dev->board->step_units);
-	if (!at)
-		return false;
-	dev->board->step(&dev->port, at, &step);
+	if (!g)
+		return;
+	step.address = g->memory.step_address;
+	step.value = g->units;
+	dev->board->step(&dev->port, rig_ring_reserve(&queue->ring, dev->board->step_units), &step);
 	start = rig_ring_publish(&queue->ring);
-	/* Not rung: the device reads it with the queue's next packets, whose value sets old_until. */
 	queue->old = queue->memory;
-	queue->memory = queue->next;
-	init_ring(dev, &queue->ring, &queue->memory, units, queue->marks, start);
-	memset(&queue->next, 0, sizeof(queue->next));
-	atomic_store_explicit(&queue->old_until, 0, memory_order_relaxed);
-	atomic_store_explicit(&queue->next_units, 0, memory_order_release);
-	return true;
+	queue->memory = g->memory;
+	init_ring(dev, &queue->ring, &queue->memory, g->units, queue->marks, start);
+	atomic_store_explicit(&queue->units, g->units, memory_order_relaxed);
+	retire(dev, g);
+	/* Last, because from here on grow may free `old` beside us. */
+	atomic_store_explicit(&queue->old_until, value, memory_order_release);
 }
 
 /* Units of a ring that holds the packets; 0: none may. */
@@ -143,31 +167,43 @@ static uint64_t grown_units(const struct rig_dev *dev, uint64_t units, uint64_t 
 /* The ring before the present one, once the device has left it. */
 static bool free_old(struct rig_dev *dev, struct rig_dev_queue *queue)
 {
-	uint64_t until = atomic_load_explicit(&queue->old_until, memory_order_relaxed);
+	uint64_t until = atomic_load_explicit(&queue->old_until, memory_order_acquire);
 
-	if (!queue->old.bytes)
+	if (!until)
 		return true;
-	if (!until || until > rig_word_load(dev->word))
+	if (until > rig_word_load(dev->word))
 		return false;
 	rig_dev_shared_free(dev, &queue->old);
+	atomic_store_explicit(&queue->old_until, 0, memory_order_relaxed);
 	return true;
 }
 
-/* Hot calls leave `next` and `old` alone while next_units is 0, and this does while it is not. */
+/* Units of the ring that waits for the queue; 0: none does. Growths are kept until close, so that this may look. */
+static uint64_t next_units(struct rig_dev_queue *queue)
+{
+	struct rig_growth *g = atomic_load_explicit(&queue->next, memory_order_acquire);
+
+	return g ? g->units : 0;
+}
+
 static int grow_queue(
         struct rig_dev *dev, uint32_t q, uint64_t units, uint64_t largest, uint64_t *short_bytes)
 {
 	struct rig_dev_queue *queue = &dev->queues[q];
 	uint64_t size = grown_units(dev, units, largest);
+	struct rig_growth *g;
 
-	if (atomic_load_explicit(&queue->next_units, memory_order_acquire))
-		return 0;
-	if (!size || size <= queue->ring.units)
+	if (!size || size <= next_units(queue) ||
+	        size <= atomic_load_explicit(&queue->units, memory_order_relaxed))
 		return 0;
 	*short_bytes = size * dev->facts.unit_bytes;
-	if (!free_old(dev, queue) || rig_dev_shared_alloc(dev, *short_bytes, false, &queue->next))
+	g = calloc(1, sizeof(*g));
+	if (!g || !free_old(dev, queue) || rig_dev_shared_alloc(dev, *short_bytes, false, &g->memory)) {
+		free(g);
 		return -ENOMEM;
-	atomic_store_explicit(&queue->next_units, size, memory_order_release);
+	}
+	g->units = size;
+	drop_growth(dev, atomic_exchange_explicit(&queue->next, g, memory_order_acq_rel));
 	return 0;
 }
 

@@ -8,16 +8,27 @@ static bool is_quiet(struct rig_dev *dev)
 	return !rig_dev_check_fault(dev) && rig_dev_progress(dev) == atomic_load(&dev->submitted);
 }
 
-/* Whether no work can run any more. A device process that hung up has given up its session and our memory with it. */
-static bool end_work(struct rig_dev *dev)
+/* A device process that hung up has given up its session, and our memory with it; one that only fell silent is made to, if it
+   is ours. */
+static bool is_gone(struct rig_dev *dev)
 {
 	const char *why;
 
-	if (rig_pci_gone(dev->pci, &why))
+	if (!rig_pci_gone(dev->pci, &why))
+		return false;
+	if (dev->options.end)
+		dev->options.end(dev->options.process);
+	return true;
+}
+
+/* Whether no work can run any more. */
+static bool end_work(struct rig_dev *dev)
+{
+	if (is_gone(dev))
 		return true;
 	dev->board->halt(&dev->port);
 	rig_pci_bus_master(dev->pci, false);
-	if (!rig_pci_reset(dev->pci) || rig_pci_gone(dev->pci, &why) || rig_dev_serial_idle(dev))
+	if (!rig_pci_reset(dev->pci) || is_gone(dev) || rig_dev_serial_idle(dev))
 		return true;
 	rig_logf(&dev->options.log, RIG_LOG_ERROR, "stop: reset refused (%s): the device's memory is kept",
 	        rig_pci_error());

@@ -43,6 +43,7 @@ static void begin_queue(const struct submission *s, uint32_t q)
 	struct rig_step step = {.kind = RIG_STEP_ORDER, .value = s->value - 1};
 	uint32_t i;
 
+	rig_dev_switch(dev, q, s->value);
 	if (q != dev->last_queue && rig_word_load(dev->word) < s->value - 1)
 		put(dev, q, &step);
 	step.kind = RIG_STEP_WAIT;
@@ -109,9 +110,6 @@ static void publish(const struct submission *s)
 			continue;
 		position[q] = rig_ring_publish(&queue->ring);
 		rig_ring_mark(&queue->ring, s->value);
-		/* In this order: once old_until is set, grow may free `old` beside us. */
-		if (!atomic_load_explicit(&queue->old_until, memory_order_relaxed) && queue->old.bytes)
-			atomic_store_explicit(&queue->old_until, s->value, memory_order_relaxed);
 	}
 	if (s->plan->segment)
 		rig_segment_mark(&dev->segment, s->value);

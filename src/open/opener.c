@@ -89,8 +89,9 @@ static int make(void *arg, rig_atomic_u64 *word, void **device, char *why, size_
 			rig_sim_end(sim);
 		return -ENOTSUP;
 	}
+	options.end = sim ? rig_sim_kill : NULL;
 	options.released = sim ? rig_sim_end : NULL;
-	options.released_arg = sim;
+	options.process = sim;
 	return rig_driver_make(pci, board, &options, word, device, why, why_bytes);
 }
 

@@ -28,6 +28,7 @@ extern char **environ;
 
 struct rig_sim {
 	pid_t pid;
+	int pidfd; /* names the process also if the program reaps it and its number is used again; -1: the system has none */
 };
 
 struct arguments {
@@ -132,32 +133,48 @@ int rig_sim_start(const struct rig_spec *spec, struct rig_sim **out, int *fd)
 		free(sim);
 		return rig_error_set(err, "starting %s: %s", path, strerrordesc_np(-err));
 	}
+	sim->pidfd = (int)syscall(SYS_pidfd_open, sim->pid, 0);
 	*out = sim;
 	*fd = pair[0];
 	return 0;
 }
 
-/* Whether the process ended within the deadline. */
-static bool ended(pid_t pid)
+/* Whether the process ended within `ms`. It is not reaped. */
+static bool ended(const struct rig_sim *sim, int ms)
 {
-	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-	bool gone;
+	struct pollfd p = {.fd = sim->pidfd, .events = POLLIN};
 
-	if (fd < 0)
-		return errno == ESRCH;
-	gone = poll(&p, 1, END_MS) == 1;
-	close(fd);
-	return gone;
+	return sim->pidfd >= 0 && poll(&p, 1, ms) == 1;
+}
+
+static void send_kill(const struct rig_sim *sim)
+{
+	if (sim->pidfd >= 0)
+		syscall(SYS_pidfd_send_signal, sim->pidfd, SIGKILL, NULL, 0);
+	else
+		kill(sim->pid, SIGKILL);
+}
+
+void rig_sim_kill(void *arg)
+{
+	struct rig_sim *sim = arg;
+
+	send_kill(sim);
+	ended(sim, END_MS);
 }
 
 void rig_sim_end(void *arg)
 {
 	struct rig_sim *sim = arg;
+	siginfo_t info;
 
-	if (!ended(sim->pid))
-		kill(sim->pid, SIGKILL);
-	while (waitpid(sim->pid, NULL, 0) < 0 && errno == EINTR)
+	if (!ended(sim, END_MS))
+		send_kill(sim);
+	while (waitid(sim->pidfd >= 0 ? P_PIDFD : P_PID, (id_t)(sim->pidfd >= 0 ? sim->pidfd : sim->pid),
+	               &info, WEXITED) &&
+	        errno == EINTR)
 		;
+	if (sim->pidfd >= 0)
+		close(sim->pidfd);
 	free(sim);
 }

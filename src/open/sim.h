@@ -11,6 +11,9 @@ struct rig_sim;
    when it is closed, by whoever ends this process too. Negative errno with rig_error(). */
 int rig_sim_start(const struct rig_spec *spec, struct rig_sim **out, int *fd);
 
+/* Ends the process at once; when it returns it does nothing any more. rig_sim_end is still owed. */
+void rig_sim_kill(void *sim);
+
 /* After *fd was closed: waits for the process to be gone, kills it if it takes longer than a few seconds. */
 void rig_sim_end(void *sim);
 

@@ -90,7 +90,7 @@ static void released(void *arg)
 int passive_make(struct passive *p, const struct passive_options *options, uint64_t fail_at)
 {
 	static const struct passive_options none;
-	struct rig_driver_options driver = {.released = released, .released_arg = p, .boot_ms = 1000};
+	struct rig_driver_options driver = {.released = released, .process = p, .boot_ms = 1000};
 	struct rig_pci_options taken = {.kind = RIG_PCI_OPS, .ops = &rig_fake_ops};
 	struct rig_pci *pci;
 	int err;

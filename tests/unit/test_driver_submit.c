@@ -438,6 +438,30 @@ static void rings_grow_with_work_in_flight_and_nothing_is_lost(void **state)
 	assert_int_equal(x.value, 5000);
 }
 
+static void a_larger_growth_replaces_one_that_is_still_waiting(void **state)
+{
+	uint64_t missing = 0, free_bytes;
+
+	(void)state;
+	long_words(2000);
+	assert_int_equal(grow(&missing), RIG_GROWN);
+	free_bytes = rig_tlsf_free_bytes(t.dev->pools[0]);
+	/* A submission that room let through and that never came: the growth still waits. */
+	assert_int_equal(room(1, 0), RIG_FITS);
+	long_words(9000);
+	assert_int_equal(room(1, 0), RIG_GROW);
+	assert_int_equal(grow(&missing), RIG_GROWN);
+	assert_int_equal(rig_tlsf_free_bytes(t.dev->pools[0]),
+	        free_bytes + 4096 * RVX1_PACKET_BYTES - 16384 * RVX1_PACKET_BYTES);
+	/* A smaller one changes nothing. */
+	long_words(2000);
+	assert_int_equal(grow(&missing), RIG_GROWN);
+	long_words(9000);
+	submit(1, 1, NULL, 0);
+	execute_all();
+	assert_int_equal(x.value, 1);
+}
+
 static void growth_without_memory_says_how_many_bytes_are_short(void **state)
 {
 	uint64_t missing = 0, pa;
