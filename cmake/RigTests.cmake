@@ -21,7 +21,8 @@ function(rig_test name)
   target_link_libraries(${name} PRIVATE rig_headers rig_options ${ARG_LINKS} PkgConfig::CMOCKA)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
-    ENVIRONMENT "RIG_BUILD_DIR=${CMAKE_BINARY_DIR};${ARG_ENV}")
+    ENVIRONMENT
+    "RIG_BUILD_DIR=${CMAKE_BINARY_DIR};TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp;${ARG_ENV}")
   if(ARG_SERIAL)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
     set(mode serial)
