@@ -27,6 +27,21 @@ int rig_vfio_fail(int err, const char *remedy, const char *what, ...)
 	return err < 0 ? err : -err;
 }
 
+void rig_vfio_also(const char *what, ...)
+{
+	char line[RIG_VFIO_ERROR_BYTES];
+	struct rig_text text;
+	va_list args;
+
+	rig_text_init(&text, line, sizeof(line));
+	rig_text_addf(&text, "%s; ", last);
+	va_start(args, what);
+	rig_text_addv(&text, what, args);
+	va_end(args);
+	rig_text_init(&text, last, sizeof(last));
+	rig_text_addf(&text, "%s", line);
+}
+
 const char *rig_pci_error(void)
 {
 	return last;

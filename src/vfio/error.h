@@ -10,4 +10,7 @@ enum { RIG_VFIO_ERROR_BYTES = 512 };
  * `return rig_vfio_fail(...)`. err may have either sign; remedy may be NULL. */
 int rig_vfio_fail(int err, const char *remedy, const char *what, ...) __attribute__((format(printf, 3, 4)));
 
+/* Appends "; text" to the calling thread's text, for a second attempt that says what the first one lacked. */
+void rig_vfio_also(const char *what, ...) __attribute__((format(printf, 1, 2)));
+
 #endif

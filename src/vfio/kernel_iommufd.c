@@ -52,7 +52,7 @@ int rig_kiommufd_space(struct rig_kernel *k, const struct rig_pci_fds *fds, int 
 	rig_kspace_lock();
 	k->space = given ? NULL : rig_kspace_join(RIG_KSPACE_IOMMUFD, group);
 	if (!k->space) {
-		fd = given ? fcntl(fds->iommufd, F_DUPFD_CLOEXEC, 0) : k->env->sys->open(IOMMU, O_RDWR);
+		fd = given ? k->env->sys->dup(fds->iommufd) : k->env->sys->open(IOMMU, O_RDWR);
 		err = fd < 0 ? rig_kexplain_node(k, errno, IOMMU)
 		             : add_space(k, fd, given ? -1 : group, &k->space);
 	}
@@ -75,6 +75,8 @@ static int open_node(struct rig_kernel *k)
 	if (k->fd < 0)
 		return rig_kexplain_node(k, errno, node);
 	err = rig_kernel_ioctl(k, k->fd, RIG_KVFIO_DEVICE_BIND_IOMMUFD, &bind);
+	if (err == -EINVAL) /* what the kernel says of a second binding */
+		return rig_kexplain_node(k, EBUSY, node);
 	return err < 0 ? rig_kexplain_device(k, err, "VFIO_DEVICE_BIND_IOMMUFD") : 0;
 }
 
@@ -91,7 +93,7 @@ int rig_kiommufd_device(struct rig_kernel *k, const struct rig_pci_fds *fds)
 	int err;
 
 	if (fds && fds->device >= 0) {
-		k->fd = fcntl(fds->device, F_DUPFD_CLOEXEC, 0);
+		k->fd = k->env->sys->dup(fds->device);
 		err = k->fd < 0 ? rig_vfio_fail(errno, NULL, "copying the device's descriptor") : 0;
 	} else {
 		err = open_node(k);
@@ -259,10 +261,8 @@ int rig_kiommufd_map(struct rig_kernel *k, const struct rig_vfio_map *map, bool 
 	};
 	int err = rig_kernel_ioctl(k, k->space->fd, RIG_KIOMMU_MAP, &m);
 
-	if (err < 0)
-		return rig_kexplain_map(-err, map, k->space->bytes, k->space->count);
 	*iova_out = m.iova;
-	return 0;
+	return err < 0 ? err : 0;
 }
 
 static int map_locked(struct rig_kernel *k, const struct rig_vfio_map *map)
@@ -277,9 +277,10 @@ static int map_locked(struct rig_kernel *k, const struct rig_vfio_map *map)
 	err = map_file(k, map);
 	if (err < 0) /* files that cannot be mapped so are mapped by address */
 		err = rig_kiommufd_map(k, map, true, &at);
-	if (err)
-		(void)rig_kspace_forget(k->space, map->iova, map->bytes, k);
-	return err;
+	if (!err)
+		return 0;
+	(void)rig_kspace_forget(k->space, map->iova, map->bytes, k);
+	return rig_kexplain_map(-err, map, k->space->bytes, k->space->count);
 }
 
 static int dma_map(void *transport, const struct rig_vfio_map *map)

@@ -69,6 +69,16 @@ int rig_kernel_irq_watch(struct rig_kernel *k, unsigned kind)
 	return set(k, RIG_KVFIO_IRQ_EVENTFD | RIG_KVFIO_IRQ_TRIGGER, &irq, &k->watch_fd[i]);
 }
 
+void rig_kernel_irq_unwatch(struct rig_kernel *k)
+{
+	for (unsigned kind = RIG_IRQ_ERR; kind <= RIG_IRQ_REQ; kind++) {
+		struct rig_vfio_irq irq = {.kind = kind};
+
+		if (k->irq_count[kind] > 0)
+			(void)set(k, RIG_KVFIO_IRQ_NONE | RIG_KVFIO_IRQ_TRIGGER, &irq, NULL);
+	}
+}
+
 static int off(struct rig_kernel *k, unsigned kind)
 {
 	struct rig_vfio_irq irq = {.kind = kind};

@@ -209,7 +209,7 @@ static int pin(struct rig_kernel *k, const struct rig_vfio_map *map, uint64_t *p
 	int err = rig_kiommufd_map(k, map, false, &cookie);
 
 	if (err)
-		return err;
+		return rig_kexplain_map(-err, map, k->space->bytes, k->space->count);
 	err = ask_kernel(k, map, cookie, pa);
 	if (!err) {
 		err = rig_kspace_note(k->space, *pa, map->bytes, k);

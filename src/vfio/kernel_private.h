@@ -74,6 +74,9 @@ int rig_kernel_irq_set(void *transport, const struct rig_vfio_irq *irq);
 /* Connects the watcher's own descriptor to ERR or REQ. */
 int rig_kernel_irq_watch(struct rig_kernel *k, unsigned kind);
 
+/* ERR and REQ off: the device's descriptor may live on in another process. */
+void rig_kernel_irq_unwatch(struct rig_kernel *k);
+
 /* -- kernel_watch.c: ERR and REQ are always armed -- */
 
 /* Starts the thread that makes the function gone when the device reports an error it cannot correct, or somebody

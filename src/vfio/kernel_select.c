@@ -106,8 +106,10 @@ static int try_ways(struct rig_kernel *k, const struct rig_kernel_want *want, co
 			*ops = ways[i].ops;
 			return 0;
 		}
-		if (*before)
-			return rig_vfio_fail(err, NULL, "%s; and iommufd: %s", rig_pci_error(), before);
+		if (*before) {
+			rig_vfio_also("and through iommufd: %s", before);
+			return err;
+		}
 		/* The function's own state is no reason to try again. */
 		if (err == -ENODEV && ways[i].which == RIG_PCI_IOMMUFD && k->sysfs.group >= 0 &&
 		        *k->sysfs.cdev)
@@ -181,6 +183,7 @@ void rig_kernel_close(void *transport)
 {
 	struct rig_kernel *k = transport;
 
+	rig_kernel_irq_unwatch(k);
 	rig_kernel_watch_stop(k);
 	delist(k);
 	k->model->detach(k);

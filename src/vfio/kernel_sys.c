@@ -10,12 +10,17 @@ static int do_open(const char *path, int flags)
 	return open(path, flags | O_CLOEXEC);
 }
 
+static int do_dup(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
 static int do_ioctl(int fd, unsigned long request, void *arg)
 {
 	return ioctl(fd, request, arg);
 }
 
 static const struct rig_ksys calls = {
-        .open = do_open, .close = close, .ioctl = do_ioctl, .pread = pread, .pwrite = pwrite};
+        .open = do_open, .close = close, .dup = do_dup, .ioctl = do_ioctl, .pread = pread, .pwrite = pwrite};
 
 const struct rig_kenv rig_kenv = {.sys = &calls, .root = ""};

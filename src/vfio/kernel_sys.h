@@ -13,6 +13,7 @@
 struct rig_ksys {
 	int (*open)(const char *path, int flags); /* O_CLOEXEC is added */
 	int (*close)(int fd);
+	int (*dup)(int fd); /* close-on-exec */
 	int (*ioctl)(int fd, unsigned long request, void *arg);
 	ssize_t (*pread)(int fd, void *buf, size_t len, off_t off);
 	ssize_t (*pwrite)(int fd, const void *buf, size_t len, off_t off);

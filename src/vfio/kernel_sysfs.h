@@ -21,8 +21,8 @@ struct rig_ksysfs {
 	bool noiommu;                        /* the group is one that vfio made up, with no IOMMU behind it */
 	char cdev[RIG_KSYSFS_NAME];          /* below /dev/vfio/devices, "" if none */
 	char power[16];                      /* "D0", "D3cold", ...; "unknown", "" on older kernels */
-	int link_width;               /* lanes now; -1: says nothing (no PCIe, or an older kernel) */
-	int link_most;                /* lanes it has; 0 or -1: no link, as inside a root complex */
+	int link_width;                      /* lanes now; -1: says nothing (no PCIe, or an older kernel) */
+	int link_most;                       /* lanes it has; 0 or -1: no link, as inside a root complex */
 	int numa;                            /* -1: unknown */
 	uint64_t bar[RIG_KSYSFS_BARS];       /* bus addresses; 0: none */
 	uint64_t bar_bytes[RIG_KSYSFS_BARS]; /* 0: none */

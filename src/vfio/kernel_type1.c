@@ -123,8 +123,7 @@ close_container:
 static int take_space(struct rig_kernel *k, const struct rig_pci_fds *fds, struct rig_kspace **out)
 {
 	struct rig_kvfio_group_status status = {.argsz = sizeof(status)};
-	int container = fcntl(fds->container, F_DUPFD_CLOEXEC, 0),
-	    group = fcntl(fds->group, F_DUPFD_CLOEXEC, 0);
+	int container = k->env->sys->dup(fds->container), group = k->env->sys->dup(fds->group);
 	int err = container < 0 || group < 0
 	                  ? rig_vfio_fail(EBADF, NULL, "copying the container's and the group's descriptors")
 	                  : check_group(k, group);
@@ -165,7 +164,7 @@ static int unmap_own(struct rig_kernel *k, uint64_t iova, uint64_t bytes);
 static int open_device(struct rig_kernel *k, const struct rig_pci_fds *fds)
 {
 	if (fds && fds->device >= 0)
-		k->fd = fcntl(fds->device, F_DUPFD_CLOEXEC, 0);
+		k->fd = k->env->sys->dup(fds->device);
 	else
 		k->fd = rig_kernel_ioctl(k, k->space->group_fd, RIG_KVFIO_GROUP_GET_DEVICE_FD, k->sysfs.bdf);
 	if (k->fd >= 0)
@@ -202,7 +201,7 @@ const struct rig_kmodel rig_ktype1_model = {.name = "type1", .open = open_type1,
 
 static int get_info(struct rig_kernel *k, struct rig_ktype1_info *info, struct rig_ranges *ranges)
 {
-	struct rig_ranges found = {0};
+	struct rig_ranges unused = {0};
 	union {
 		struct rig_kvfio_iommu_info head;
 		unsigned char bytes[INFO_BYTES]; /* 250 ranges: several times what any machine has */
@@ -211,15 +210,10 @@ static int get_info(struct rig_kernel *k, struct rig_ktype1_info *info, struct r
 
 	if (err < 0)
 		return rig_vfio_fail(err, NULL, "type1: asking for its limits");
-	err = rig_kparse_type1(&answer, rig_min_u64(answer.head.argsz, sizeof(answer)), info, &found);
-	if (err)
-		err = rig_vfio_fail(err, NULL, "type1: its limits");
-	if (!err && ranges) {
-		*ranges = found;
-		return 0;
-	}
-	rig_ranges_fini(&found);
-	return err;
+	err = rig_kparse_type1(
+	        &answer, rig_min_u64(answer.head.argsz, sizeof(answer)), info, ranges ? ranges : &unused);
+	rig_ranges_fini(&unused);
+	return err ? rig_vfio_fail(err, NULL, "type1: its limits") : 0;
 }
 
 static int device(void *transport, struct rig_vfio_device *out)

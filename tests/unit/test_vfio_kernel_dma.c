@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* DMA memory through the kernel: exact unmaps, typed refusals, functions that share an address space, no IOMMU. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "counters.h"
+#include "dma.h"
+#include "kernel.h"
+#include "log.h"
+#include "pci.h"
+#include "vfio_kernel_fake.h"
+#include "vfio_ops.h"
+
+static struct fake_kernel kernel;
+static const struct rig_log silence;
+
+static int setup(void **state)
+{
+	(void)state;
+	fake_kernel_init(&kernel);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fake_kernel_fini(&kernel);
+	return 0;
+}
+
+static struct rig_pci *take(enum rig_pci_transport which, const char *bdf)
+{
+	const struct rig_kernel_want want = {.bdf = bdf, .which = which};
+	struct rig_pci_options o = {.kind = RIG_PCI_OPS};
+	struct rig_pci *f;
+
+	if (rig_kernel_open(&kernel.env, &want, &silence, &o.ops, &o.transport) ||
+	        rig_pci_open(&f, &o, NULL, 0))
+		fail_msg("%s", rig_pci_error());
+	return f;
+}
+
+static void says(const char *what)
+{
+	if (!strstr(rig_pci_error(), what))
+		fail_msg("\"%s\" does not say \"%s\"", rig_pci_error(), what);
+}
+
+static unsigned char page[2 * 4096] __attribute__((aligned(4096)));
+
+static const enum rig_pci_transport both[] = {RIG_PCI_TYPE1, RIG_PCI_IOMMUFD};
+
+static void memory_is_mapped_and_unmapped_exactly(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct rig_pci *f = take(both[i], FAKE_KERNEL_BDF0);
+		struct rig_dma a, b;
+
+		assert_int_equal(rig_dma_map_host(f, page, sizeof(page), RIG_DMA_READ, &a), 0);
+		assert_int_equal(rig_dma_alloc(f, 100, 0, &b), 0);
+		assert_int_equal(kernel.maps, 2);
+		assert_int_equal(rig_dma_unmap(f, &a), 0);
+		assert_int_equal(kernel.maps, 1);
+		rig_pci_close(f);
+		assert_int_equal(kernel.maps, 0);
+	}
+}
+
+static void addresses_lie_in_the_ranges_that_the_kernel_reports(void **state)
+{
+	struct rig_pci *f = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0);
+	struct rig_dma a;
+
+	(void)state;
+	assert_int_equal(rig_pci_set_dma_mask(f, 32), 0);
+	assert_int_equal(rig_dma_map_host(f, page, sizeof(page), RIG_DMA_READ, &a), 0);
+	assert_true(a.iova + a.bytes <= 0xfee00000);
+	rig_pci_close(f);
+}
+
+static void an_unmap_of_another_size_ends_the_function(void **state)
+{
+	struct rig_pci *f = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0);
+	struct rig_dma a;
+	const char *why;
+
+	(void)state;
+	assert_int_equal(rig_dma_map_host(f, page, sizeof(page), RIG_DMA_READ, &a), 0);
+	kernel.unmap_less = 4096;
+	assert_true(rig_dma_unmap(f, &a) < 0);
+	assert_true(rig_pci_gone(f, &why));
+	kernel.unmap_less = 0;
+	rig_pci_close(f);
+}
+
+static void the_entry_limit_is_named_with_its_parameter(void **state)
+{
+	struct rig_pci *f = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0);
+	struct rig_dma a;
+
+	(void)state;
+	kernel.entry_limit = 0;
+	assert_int_equal(rig_dma_map_host(f, page, sizeof(page), RIG_DMA_READ, &a), -ENOSPC);
+	says("dma_entry_limit");
+	rig_pci_close(f);
+}
+
+static void a_refused_pinning_names_the_memory_limit(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct rig_pci *f = take(both[i], FAKE_KERNEL_BDF0);
+		struct rig_dma a;
+
+		kernel.fail_nr = both[i] == RIG_PCI_TYPE1 ? 113 : 0x85;
+		kernel.fail_errno = ENOMEM;
+		assert_int_equal(rig_dma_map_host(f, page, sizeof(page), RIG_DMA_READ, &a), -ENOMEM);
+		says("RLIMIT_MEMLOCK");
+		kernel.fail_nr = 0;
+		assert_int_equal(rig_dma_map_host(f, page, sizeof(page), RIG_DMA_READ, &a), 0);
+		rig_pci_close(f);
+		assert_int_equal(kernel.maps, 0);
+	}
+}
+
+static void a_range_that_is_taken_all_the_same_is_an_error_of_its_own(void **state)
+{
+	struct rig_pci *f = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0);
+	struct rig_dma a;
+
+	(void)state;
+	kernel.fail_nr = 113;
+	kernel.fail_errno = EEXIST;
+	assert_int_equal(rig_dma_map_host(f, page, sizeof(page), RIG_DMA_READ, &a), -EEXIST);
+	says("mapped already");
+	rig_pci_close(f);
+}
+
+static void functions_of_one_group_share_a_space_and_never_an_address(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct test_counts before;
+		struct rig_pci *f, *g;
+		struct rig_dma a, b, c;
+
+		test_counts_take(&before);
+		f = take(both[i], FAKE_KERNEL_BDF0);
+		g = take(both[i], FAKE_KERNEL_BDF1);
+		assert_int_equal(rig_dma_map_host(f, page, 4096, RIG_DMA_READ, &a), 0);
+		assert_int_equal(rig_dma_map_host(g, page, 4096, RIG_DMA_READ, &b), 0);
+		assert_int_equal(rig_dma_map_host(f, page, 8192, RIG_DMA_READ, &c), 0);
+		assert_int_not_equal(a.iova, b.iova);
+		assert_true(c.iova + 8192 <= b.iova || c.iova >= b.iova + 4096);
+		/* Who leaves leaves nothing, and takes nothing of the other's. */
+		rig_pci_close(f);
+		assert_int_equal(kernel.maps, 1);
+		assert_int_equal(kernel.map[0].iova, b.iova);
+		rig_pci_close(g);
+		assert_int_equal(kernel.maps, 0);
+		test_counts_same(&before);
+	}
+}
+
+static void memory_with_a_descriptor_is_mapped_by_it_where_the_kernel_can(void **state)
+{
+	struct rig_pci *f = take(RIG_PCI_IOMMUFD, FAKE_KERNEL_BDF0);
+	struct rig_dma a, b;
+
+	(void)state;
+	assert_int_equal(rig_dma_alloc(f, 100, 0, &a), 0);
+	assert_int_equal(kernel.file_maps, 1);
+	kernel.fail_nr = 0x8f;
+	kernel.fail_errno = ENOTTY;
+	assert_int_equal(rig_dma_alloc(f, 8 << 20, 0, &b), 0);
+	assert_int_equal(kernel.file_maps, 1);
+	assert_int_equal(kernel.maps, 2);
+	rig_pci_close(f);
+}
+
+/* -- No IOMMU -- */
+
+static struct rig_pci *take_noiommu(bool node)
+{
+	fake_kernel_file(&kernel, "/sys/kernel/iommu_groups/12/name", "vfio-noiommu\n");
+	kernel.tells_pa = node;
+	return take(RIG_PCI_NOIOMMU, FAKE_KERNEL_BDF0);
+}
+
+static void without_an_iommu_addresses_are_the_physical_ones(void **state)
+{
+	(void)state;
+	for (unsigned node = 0; node < 2; node++) {
+		struct rig_pci *f = take_noiommu(node);
+		struct rig_dma a;
+
+		assert_true(rig_pci_info(f)->physical);
+		assert_int_equal(rig_dma_map_host(f, page, sizeof(page), RIG_DMA_READ, &a), 0);
+		if (node)
+			assert_true(a.iova > 0x100000000);
+		else
+			assert_int_equal(a.iova, 0x100000ull * 4096);
+		assert_int_equal(kernel.maps, node);
+		assert_int_equal(rig_dma_unmap(f, &a), 0);
+		assert_int_equal(kernel.maps, 0);
+		rig_pci_close(f);
+	}
+}
+
+static void memory_in_pieces_is_refused_without_an_iommu(void **state)
+{
+	struct rig_pci *f = take_noiommu(true);
+	struct rig_dma a;
+
+	(void)state;
+	kernel.pa_step = 4096;
+	assert_int_equal(rig_dma_map_host(f, page, sizeof(page), RIG_DMA_READ, &a), -ENOSPC);
+	says("nr_hugepages");
+	assert_int_equal(kernel.maps, 0);
+	assert_int_equal(rig_dma_map_host(f, page, 4096, RIG_DMA_READ, &a), 0);
+	rig_pci_close(f);
+}
+
+static void memory_beyond_the_mask_is_refused_without_an_iommu(void **state)
+{
+	struct rig_pci *f = take_noiommu(true);
+	struct rig_dma a;
+
+	(void)state;
+	assert_int_equal(rig_pci_set_dma_mask(f, 28), 0);
+	assert_int_equal(rig_dma_map_host(f, page, 4096, RIG_DMA_READ, &a), -EINVAL);
+	says("mask");
+	assert_int_equal(kernel.maps, 0);
+	rig_pci_close(f);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        TEST(memory_is_mapped_and_unmapped_exactly),
+	        TEST(addresses_lie_in_the_ranges_that_the_kernel_reports),
+	        TEST(an_unmap_of_another_size_ends_the_function),
+	        TEST(the_entry_limit_is_named_with_its_parameter),
+	        TEST(a_refused_pinning_names_the_memory_limit),
+	        TEST(a_range_that_is_taken_all_the_same_is_an_error_of_its_own),
+	        TEST(functions_of_one_group_share_a_space_and_never_an_address),
+	        TEST(memory_with_a_descriptor_is_mapped_by_it_where_the_kernel_can),
+	        TEST(without_an_iommu_addresses_are_the_physical_ones),
+	        TEST(memory_in_pieces_is_refused_without_an_iommu),
+	        TEST(memory_beyond_the_mask_is_refused_without_an_iommu),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

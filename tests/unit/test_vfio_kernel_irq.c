@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* Interrupts and resets through the kernel. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "counters.h"
+#include "irq.h"
+#include "kernel.h"
+#include "kernel_abi.h"
+#include "log.h"
+#include "pci.h"
+#include "vfio_kernel_fake.h"
+#include "vfio_ops.h"
+
+enum { SOON_MS = 5000 };
+
+static struct fake_kernel kernel;
+static const struct rig_log silence;
+
+static int setup(void **state)
+{
+	(void)state;
+	fake_kernel_init(&kernel);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fake_kernel_fini(&kernel);
+	return 0;
+}
+
+static struct rig_pci *take(void)
+{
+	const struct rig_kernel_want want = {.bdf = FAKE_KERNEL_BDF0, .which = RIG_PCI_TYPE1};
+	struct rig_pci_options o = {.kind = RIG_PCI_OPS};
+	struct rig_pci *f;
+
+	if (rig_kernel_open(&kernel.env, &want, &silence, &o.ops, &o.transport) ||
+	        rig_pci_open(&f, &o, NULL, 0))
+		fail_msg("%s", rig_pci_error());
+	return f;
+}
+
+static void raise_irq(unsigned kind, unsigned vector)
+{
+	uint64_t one = 1;
+
+	assert_true(kernel.function[0].irq[kind][vector] >= 0);
+	assert_int_equal(write(kernel.function[0].irq[kind][vector], &one, sizeof(one)), sizeof(one));
+}
+
+static void an_interrupt_reaches_its_eventfd(void **state)
+{
+	struct rig_pci *f = take();
+	int fd = eventfd(0, EFD_NONBLOCK);
+	uint64_t n;
+
+	(void)state;
+	assert_int_equal(rig_pci_irq_enable(f, RIG_IRQ_MSIX, 1, 1, &fd), 0);
+	raise_irq(RIG_IRQ_MSIX, 1);
+	assert_int_equal(read(fd, &n, sizeof(n)), sizeof(n));
+	assert_int_equal(rig_pci_irq_disable(f, RIG_IRQ_MSIX), 0);
+	assert_int_equal(kernel.function[0].irq[RIG_IRQ_MSIX][1], -1);
+	rig_pci_close(f);
+	close(fd);
+}
+
+static void where_vectors_cannot_be_added_later_all_are_enabled_first(void **state)
+{
+	struct rig_pci *f = take();
+	int fd = eventfd(0, EFD_NONBLOCK);
+
+	(void)state;
+	assert_int_equal(rig_pci_irq_enable(f, RIG_IRQ_MSIX, 2, 1, &fd), 0);
+	assert_int_equal(kernel.function[0].irq_start, 0);
+	assert_int_equal(kernel.function[0].irq_count, FAKE_KERNEL_VECTORS);
+	assert_int_equal(rig_pci_irq_enable(f, RIG_IRQ_MSIX, 0, 1, &fd), 0);
+	assert_int_equal(kernel.function[0].irq_count, 1);
+	assert_true(kernel.function[0].irq[RIG_IRQ_MSIX][2] >= 0);
+	rig_pci_close(f);
+	close(fd);
+}
+
+static void becomes_gone(unsigned kind, const char *says)
+{
+	struct rig_pci *f = take();
+	struct pollfd gone = {.fd = rig_pci_gone_fd(f), .events = POLLIN};
+	const char *why;
+
+	assert_false(rig_pci_gone(f, NULL));
+	raise_irq(kind, 0);
+	assert_int_equal(poll(&gone, 1, SOON_MS), 1);
+	assert_true(rig_pci_gone(f, &why));
+	assert_non_null(strstr(why, says));
+	rig_pci_close(f);
+}
+
+static void a_request_to_give_the_function_back_makes_it_gone(void **state)
+{
+	(void)state;
+	becomes_gone(RIG_IRQ_REQ, "asks for it back");
+}
+
+static void an_uncorrectable_error_makes_it_gone(void **state)
+{
+	(void)state;
+	becomes_gone(RIG_IRQ_ERR, "error");
+}
+
+static void who_asks_for_the_request_gets_it_in_place_of_the_library(void **state)
+{
+	struct rig_pci *f = take();
+	int fd = eventfd(0, EFD_NONBLOCK);
+	uint64_t n;
+
+	(void)state;
+	assert_int_equal(rig_pci_irq_enable(f, RIG_IRQ_REQ, 0, 1, &fd), 0);
+	raise_irq(RIG_IRQ_REQ, 0);
+	assert_int_equal(read(fd, &n, sizeof(n)), sizeof(n));
+	assert_false(rig_pci_gone(f, NULL));
+	/* Let go, it is the library's again. */
+	assert_int_equal(rig_pci_irq_disable(f, RIG_IRQ_REQ), 0);
+	assert_true(kernel.function[0].irq[RIG_IRQ_REQ][0] >= 0);
+	rig_pci_close(f);
+	close(fd);
+}
+
+static void nothing_stays_connected_after_close(void **state)
+{
+	struct test_counts before;
+	struct rig_pci *f;
+	int fd;
+
+	(void)state;
+	test_counts_take(&before);
+	f = take();
+	fd = eventfd(0, EFD_NONBLOCK);
+	assert_int_equal(rig_pci_irq_enable(f, RIG_IRQ_MSIX, 0, 1, &fd), 0);
+	close(fd);
+	rig_pci_close(f);
+	test_counts_same(&before);
+}
+
+static void a_reset_is_the_functions_own_where_it_has_one(void **state)
+{
+	struct rig_pci *f = take();
+
+	(void)state;
+	assert_int_equal(rig_pci_reset(f), 0);
+	assert_int_equal(kernel.function[0].resets, 1);
+	assert_int_equal(kernel.function[0].hot_resets, 0);
+	rig_pci_close(f);
+}
+
+static void a_hot_reset_that_would_hit_others_is_not_offered(void **state)
+{
+	struct rig_pci *f;
+
+	(void)state;
+	kernel.function[0].flags = RIG_KVFIO_DEVICE_PCI;
+	f = take();
+	assert_false(rig_pci_info(f)->resets);
+	assert_int_equal(rig_pci_reset(f), -ENOTSUP);
+	assert_int_equal(kernel.function[0].hot_resets, 0);
+	rig_pci_close(f);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        TEST(an_interrupt_reaches_its_eventfd),
+	        TEST(where_vectors_cannot_be_added_later_all_are_enabled_first),
+	        TEST(a_request_to_give_the_function_back_makes_it_gone),
+	        TEST(an_uncorrectable_error_makes_it_gone),
+	        TEST(who_asks_for_the_request_gets_it_in_place_of_the_library),
+	        TEST(nothing_stays_connected_after_close),
+	        TEST(a_reset_is_the_functions_own_where_it_has_one),
+	        TEST(a_hot_reset_that_would_hit_others_is_not_offered),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT */
+/* Taking a function through the kernel: which way, what is refused and how it is said, and that nothing is left. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "counters.h"
+#include "kernel.h"
+#include "log.h"
+#include "pci.h"
+#include "vfio_kernel_fake.h"
+#include "vfio_ops.h"
+
+static struct fake_kernel kernel;
+static char logged[512];
+
+static void note(void *arg, int level, const char *line)
+{
+	(void)arg;
+	(void)level;
+	strncat(logged, line, sizeof(logged) - strlen(logged) - 1);
+}
+
+static const struct rig_log log_all = {.fn = note};
+
+static int setup(void **state)
+{
+	(void)state;
+	logged[0] = 0;
+	fake_kernel_init(&kernel);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fake_kernel_fini(&kernel);
+	return 0;
+}
+
+static int open_by(enum rig_pci_transport which, const char *bdf, struct rig_pci **out)
+{
+	const struct rig_kernel_want want = {.bdf = bdf, .which = which};
+	struct rig_pci_options o = {.kind = RIG_PCI_OPS};
+	int err = rig_kernel_open(&kernel.env, &want, &log_all, &o.ops, &o.transport);
+
+	*out = NULL;
+	return err ? err : rig_pci_open(out, &o, NULL, 0);
+}
+
+static struct rig_pci *must_open(enum rig_pci_transport which)
+{
+	struct rig_pci *f;
+
+	if (open_by(which, FAKE_KERNEL_BDF0, &f))
+		fail_msg("%s", rig_pci_error());
+	return f;
+}
+
+static void refused(enum rig_pci_transport which, int err, const char *says)
+{
+	struct test_counts before;
+	struct rig_pci *f;
+
+	test_counts_take(&before);
+	assert_int_equal(open_by(which, FAKE_KERNEL_BDF0, &f), err);
+	if (!strstr(rig_pci_error(), says))
+		fail_msg("\"%s\" does not say \"%s\"", rig_pci_error(), says);
+	assert_null(strchr(rig_pci_error(), '\n'));
+	test_counts_same(&before);
+}
+
+static void each_way_opens_and_leaves_nothing(void **state)
+{
+	static const struct {
+		enum rig_pci_transport which;
+		const char *name;
+	} ways[] = {{RIG_PCI_TYPE1, "type1"}, {RIG_PCI_IOMMUFD, "iommufd"}};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct test_counts before;
+		struct rig_pci *f;
+
+		test_counts_take(&before);
+		f = must_open(ways[i].which);
+		assert_string_equal(rig_pci_info(f)->transport, ways[i].name);
+		assert_string_equal(rig_pci_info(f)->bdf, FAKE_KERNEL_BDF0);
+		assert_int_equal(rig_pci_info(f)->vendor, 0x1234);
+		assert_true(rig_pci_info(f)->resets);
+		rig_pci_close(f);
+		test_counts_same(&before);
+	}
+}
+
+static void the_device_node_comes_first_and_the_log_says_so(void **state)
+{
+	struct rig_pci *f = must_open(RIG_PCI_ANY);
+
+	(void)state;
+	assert_string_equal(rig_pci_info(f)->transport, "iommufd");
+	assert_non_null(strstr(logged, "through iommufd"));
+	rig_pci_close(f);
+}
+
+static void without_an_iommufd_it_is_type1_and_the_log_says_why(void **state)
+{
+	struct rig_pci *f;
+
+	(void)state;
+	kernel.no_iommu_node = true;
+	f = must_open(RIG_PCI_ANY);
+	assert_string_equal(rig_pci_info(f)->transport, "type1");
+	assert_non_null(strstr(logged, "/dev/iommu"));
+	rig_pci_close(f);
+}
+
+static void a_kernel_without_device_nodes_is_driven_through_type1(void **state)
+{
+	struct rig_pci *f;
+
+	(void)state;
+	fake_kernel_file(&kernel, "/sys/bus/pci/devices/" FAKE_KERNEL_BDF0 "/vfio-dev/vfio0/dev", NULL);
+	assert_int_equal(rmdir(strcat(strcpy((char[256]){0}, kernel.root),
+	                         "/sys/bus/pci/devices/" FAKE_KERNEL_BDF0 "/vfio-dev/vfio0")),
+	        0);
+	refused(RIG_PCI_IOMMUFD, -ENOTSUP, "6.6");
+	f = must_open(RIG_PCI_ANY);
+	assert_string_equal(rig_pci_info(f)->transport, "type1");
+	rig_pci_close(f);
+}
+
+static void where_both_fail_both_reasons_are_said(void **state)
+{
+	(void)state;
+	kernel.no_cdev = true;
+	kernel.viable = false;
+	refused(RIG_PCI_ANY, -EBUSY, "group 12 is not viable");
+	assert_non_null(strstr(rig_pci_error(), "/dev/vfio/devices/vfio0"));
+}
+
+static void a_group_that_is_not_viable_names_who_is_in_the_way_and_the_command(void **state)
+{
+	(void)state;
+	kernel.viable = false;
+	fake_kernel_link(&kernel, "/sys/bus/pci/devices/" FAKE_KERNEL_BDF1 "/driver",
+	        "../../../bus/pci/drivers/snd_hda_intel");
+	refused(RIG_PCI_TYPE1, -EBUSY, FAKE_KERNEL_BDF1 " is bound to snd_hda_intel");
+	assert_non_null(strstr(rig_pci_error(), "rigctl bind"));
+}
+
+static void a_function_with_another_driver_names_it_and_the_command(void **state)
+{
+	(void)state;
+	fake_kernel_link(&kernel, "/sys/bus/pci/devices/" FAKE_KERNEL_BDF0 "/driver",
+	        "../../../bus/pci/drivers/amdgpu");
+	refused(RIG_PCI_ANY, -EBUSY, "amdgpu");
+	assert_non_null(strstr(rig_pci_error(), "rigctl bind " FAKE_KERNEL_BDF0));
+}
+
+static void a_reserved_region_is_called_what_it_is(void **state)
+{
+	(void)state;
+	fake_kernel_file(&kernel, "/sys/kernel/iommu_groups/12/reserved_regions",
+	        "0x00000000fee00000 0x00000000feefffff msi\n0x000000007d000000 0x000000007f7fffff direct\n");
+	kernel.fail_nr = 102;
+	kernel.fail_errno = EINVAL;
+	refused(RIG_PCI_TYPE1, -EINVAL, "RMRR");
+	assert_non_null(strstr(rig_pci_error(), "0x000000007d000000"));
+}
+
+static void no_interrupt_remapping_is_explained_with_its_risk(void **state)
+{
+	(void)state;
+	kernel.fail_nr = 102;
+	kernel.fail_errno = EPERM;
+	refused(RIG_PCI_TYPE1, -EPERM, "forge interrupts");
+}
+
+static void a_second_binding_is_said_to_be_one(void **state)
+{
+	(void)state;
+	kernel.fail_nr = 118;
+	kernel.fail_errno = EINVAL;
+	refused(RIG_PCI_IOMMUFD, -EBUSY, "another process");
+}
+
+static void no_iommu_is_never_taken_unasked(void **state)
+{
+	(void)state;
+	fake_kernel_file(&kernel, "/sys/kernel/iommu_groups/12/name", "vfio-noiommu\n");
+	refused(RIG_PCI_ANY, -ENODEV, "transport=noiommu");
+	refused(RIG_PCI_TYPE1, -ENODEV, "transport=noiommu");
+	refused(RIG_PCI_IOMMUFD, -ENODEV, "transport=noiommu");
+}
+
+static void no_iommu_behind_an_iommu_is_refused(void **state)
+{
+	(void)state;
+	refused(RIG_PCI_NOIOMMU, -EINVAL, "behind an IOMMU");
+}
+
+static void a_sleeping_function_is_not_touched(void **state)
+{
+	(void)state;
+	fake_kernel_file(&kernel, "/sys/bus/pci/devices/" FAKE_KERNEL_BDF0 "/power_state", "D3cold\n");
+	refused(RIG_PCI_TYPE1, -ENODEV, "D3cold");
+}
+
+/* vfio-pci answers the vendor id from a copy: ones are seen in the class. */
+static void a_function_that_answers_ones_is_refused_and_its_link_is_looked_at(void **state)
+{
+	static const unsigned char ones[4] = {0xff, 0xff, 0xff, 0xff};
+	off_t class = ((off_t)RIG_VFIO_CONFIG << FAKE_KERNEL_REGION_SHIFT) + 8;
+
+	(void)state;
+	assert_int_equal(pwrite(kernel.function[0].device_fd, ones, 4, class), 4);
+	refused(RIG_PCI_TYPE1, -ENODEV, "all ones");
+	fake_kernel_file(&kernel, "/sys/bus/pci/devices/" FAKE_KERNEL_BDF0 "/current_link_width", "0\n");
+	refused(RIG_PCI_TYPE1, -ENODEV, "no PCIe link");
+}
+
+static void an_open_function_that_leaves_is_noticed(void **state)
+{
+	static const unsigned char ones[4] = {0xff, 0xff, 0xff, 0xff};
+	off_t class = ((off_t)RIG_VFIO_CONFIG << FAKE_KERNEL_REGION_SHIFT) + 8;
+	struct rig_pci *f = must_open(RIG_PCI_TYPE1);
+	const char *why;
+
+	(void)state;
+	assert_int_equal(rig_pci_check(f), 0);
+	assert_int_equal(pwrite(kernel.function[0].device_fd, ones, 4, class), 4);
+	assert_int_equal(rig_pci_check(f), -ENODEV);
+	assert_true(rig_pci_gone(f, &why));
+	rig_pci_close(f);
+}
+
+static void an_identity_that_changed_is_refused(void **state)
+{
+	(void)state;
+	fake_kernel_file(&kernel, "/sys/bus/pci/devices/" FAKE_KERNEL_BDF0 "/vendor", "0x10de\n");
+	refused(RIG_PCI_TYPE1, -ENODEV, "0x10de");
+}
+
+static void a_function_that_this_process_has_is_not_taken_again(void **state)
+{
+	struct rig_pci *f = must_open(RIG_PCI_TYPE1);
+
+	(void)state;
+	refused(RIG_PCI_ANY, -EBUSY, "by this process");
+	rig_pci_close(f);
+	rig_pci_close(must_open(RIG_PCI_IOMMUFD));
+}
+
+static void the_process_that_holds_a_function_is_named(void **state)
+{
+	int ready[2], end[2], status;
+	char byte = 0, pid[32];
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(end), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		struct rig_pci *f;
+
+		close(end[1]);
+		if (open_by(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0, &f))
+			_exit(1);
+		if (write(ready[1], &byte, 1) != 1 || read(end[0], &byte, 1) != 0)
+			_exit(1);
+		_exit(0); /* not closed: the end of the process is the end of the lock */
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	snprintf(pid, sizeof(pid), "process %ld (", (long)child);
+	refused(RIG_PCI_ANY, -EBUSY, pid);
+	close(end[1]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	rig_pci_close(must_open(RIG_PCI_TYPE1));
+	close(end[0]);
+	close(ready[0]);
+	close(ready[1]);
+}
+
+static void nothing_is_left_whichever_system_call_fails(void **state)
+{
+	static const enum rig_pci_transport ways[] = {RIG_PCI_TYPE1, RIG_PCI_IOMMUFD, RIG_PCI_ANY};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		unsigned failed = 0;
+
+		for (unsigned n = 1;; n++) {
+			struct test_counts before;
+			struct rig_pci *f;
+			int err;
+
+			test_counts_take(&before);
+			kernel.calls = 0;
+			kernel.fail_call = n;
+			err = open_by(ways[i], FAKE_KERNEL_BDF0, &f);
+			kernel.fail_call = 0;
+			if (err)
+				assert_true(strlen(rig_pci_error()) > 0);
+			failed += err != 0;
+			rig_pci_close(f);
+			test_counts_same(&before);
+			if (!err && kernel.calls < n)
+				break;
+		}
+		assert_true(failed > 8);
+	}
+}
+
+static void open_given(const struct rig_pci_fds *fds, const char *name)
+{
+	const struct rig_kernel_want want = {.bdf = FAKE_KERNEL_BDF0, .fds = fds};
+	struct rig_pci_options o = {.kind = RIG_PCI_OPS};
+	struct test_counts before;
+	struct rig_pci *f;
+
+	test_counts_take(&before);
+	if (rig_kernel_open(&kernel.env, &want, &log_all, &o.ops, &o.transport) ||
+	        rig_pci_open(&f, &o, NULL, 0))
+		fail_msg("%s", rig_pci_error());
+	assert_string_equal(rig_pci_info(f)->transport, name);
+	rig_pci_close(f);
+	test_counts_same(&before);
+}
+
+static void the_callers_descriptors_serve_and_stay_the_callers(void **state)
+{
+	const struct rig_ksys *sys = kernel.env.sys;
+	struct rig_pci_fds type1 = {.iommufd = -1}, iommufd = {.container = -1, .group = -1};
+
+	(void)state;
+	type1.container = sys->open("/dev/vfio/vfio", O_RDWR);
+	type1.group = sys->open("/dev/vfio/12", O_RDWR);
+	type1.device = sys->ioctl(type1.group, 0x3b00 | 106, (void *)(uintptr_t)FAKE_KERNEL_BDF0);
+	open_given(&type1, "type1");
+	assert_int_equal(kernel.joins, 1);
+	open_given(&type1, "type1"); /* it has joined a container before: not again */
+	assert_int_equal(kernel.joins, 1);
+	iommufd.iommufd = sys->open("/dev/iommu", O_RDWR);
+	iommufd.device = sys->open("/dev/vfio/devices/vfio0", O_RDWR);
+	open_given(&iommufd, "iommufd");
+	assert_false(kernel.function[0].attached);
+	assert_int_equal(sys->close(type1.container), 0);
+	assert_int_equal(sys->close(type1.group), 0);
+	assert_int_equal(sys->close(type1.device), 0);
+	assert_int_equal(sys->close(iommufd.iommufd), 0);
+	assert_int_equal(sys->close(iommufd.device), 0);
+}
+
+static void bars_have_their_bus_addresses_and_their_holes(void **state)
+{
+	struct rig_pci *f = must_open(RIG_PCI_TYPE1);
+	const struct rig_pci_info *info = rig_pci_info(f);
+	struct rig_win low, hole;
+
+	(void)state;
+	assert_int_equal(info->bar[0].bytes, 0x10000);
+	assert_true(info->bar[0].mappable);
+	assert_int_equal(info->bar[0].bus, 0xfe000000);
+	assert_int_equal(info->bar[2].bus, 0x4000000000);
+	assert_int_equal(info->bar[1].bytes, 0);
+	assert_int_equal(rig_pci_window(f, 0, 0, 0x4000, 0, &low), 0);
+	assert_non_null(rig_win_host(&low));
+	/* Over the hole there is no pointer, and every access still works. */
+	assert_int_equal(rig_pci_window(f, 0, 0, 0, 0, &hole), 0);
+	assert_null(rig_win_host(&hole));
+	rig_win_store32(&hole, 0x4010, 0x12345678);
+	assert_int_equal(rig_win_load32(&hole, 0x4010), 0x12345678);
+	rig_win_store32(&hole, 0x5010, 0x9abcdef0);
+	assert_int_equal(rig_win_load32(&hole, 0x5010), 0x9abcdef0);
+	rig_pci_close(f);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        TEST(each_way_opens_and_leaves_nothing),
+	        TEST(the_device_node_comes_first_and_the_log_says_so),
+	        TEST(without_an_iommufd_it_is_type1_and_the_log_says_why),
+	        TEST(a_kernel_without_device_nodes_is_driven_through_type1),
+	        TEST(where_both_fail_both_reasons_are_said),
+	        TEST(a_group_that_is_not_viable_names_who_is_in_the_way_and_the_command),
+	        TEST(a_function_with_another_driver_names_it_and_the_command),
+	        TEST(a_reserved_region_is_called_what_it_is),
+	        TEST(no_interrupt_remapping_is_explained_with_its_risk),
+	        TEST(a_second_binding_is_said_to_be_one),
+	        TEST(no_iommu_is_never_taken_unasked),
+	        TEST(no_iommu_behind_an_iommu_is_refused),
+	        TEST(a_sleeping_function_is_not_touched),
+	        TEST(a_function_that_answers_ones_is_refused_and_its_link_is_looked_at),
+	        TEST(an_open_function_that_leaves_is_noticed),
+	        TEST(an_identity_that_changed_is_refused),
+	        TEST(a_function_that_this_process_has_is_not_taken_again),
+	        TEST(the_process_that_holds_a_function_is_named),
+	        TEST(nothing_is_left_whichever_system_call_fails),
+	        TEST(the_callers_descriptors_serve_and_stay_the_callers),
+	        TEST(bars_have_their_bus_addresses_and_their_holes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

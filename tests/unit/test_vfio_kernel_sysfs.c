@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* What a tree of sysfs files says about a function. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "kernel_sysfs.h"
+#include "pci.h"
+#include "vfio_kernel_fake.h"
+
+static struct fake_kernel kernel;
+
+static int setup(void **state)
+{
+	(void)state;
+	fake_kernel_init(&kernel);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fake_kernel_fini(&kernel);
+	return 0;
+}
+
+static void addresses_have_one_form(void **state)
+{
+	(void)state;
+	assert_true(rig_ksysfs_is_bdf("0000:65:00.0"));
+	assert_true(rig_ksysfs_is_bdf("abcd:ef:1f.7"));
+	assert_false(rig_ksysfs_is_bdf("0000:65:00"));
+	assert_false(rig_ksysfs_is_bdf("0000:65:00.0 "));
+	assert_false(rig_ksysfs_is_bdf("0000:6E:00.0"));
+	assert_false(rig_ksysfs_is_bdf("../../../etc"));
+	assert_false(rig_ksysfs_is_bdf(""));
+}
+
+static void every_fact_is_read(void **state)
+{
+	struct rig_ksysfs s;
+
+	(void)state;
+	assert_int_equal(rig_ksysfs_read(kernel.root, FAKE_KERNEL_BDF0, &s), 0);
+	assert_int_equal(s.vendor, 0x1234);
+	assert_int_equal(s.device, 0x5258);
+	assert_int_equal(s.class_code, 0x120000);
+	assert_string_equal(s.driver, "vfio-pci");
+	assert_int_equal(s.group, 12);
+	assert_false(s.noiommu);
+	assert_string_equal(s.cdev, "vfio0");
+	assert_string_equal(s.power, "D0");
+	assert_int_equal(s.link_width, 1);
+	assert_int_equal(s.numa, -1);
+	assert_int_equal(s.bar[0], 0xfe000000);
+	assert_int_equal(s.bar_bytes[0], 0x10000);
+	assert_int_equal(s.bar[1], 0);
+	assert_int_equal(s.bar[2], 0x4000000000);
+	assert_int_equal(s.bar_bytes[2], 1 << 28);
+}
+
+static void files_that_are_missing_leave_facts_unknown(void **state)
+{
+	struct rig_ksysfs s;
+
+	(void)state;
+	fake_kernel_file(&kernel, "/sys/bus/pci/devices/0000:01:00.0/uevent", "");
+	assert_int_equal(rig_ksysfs_read(kernel.root, "0000:01:00.0", &s), 0);
+	assert_int_equal(s.vendor, 0);
+	assert_string_equal(s.driver, "");
+	assert_string_equal(s.cdev, "");
+	assert_string_equal(s.power, "");
+	assert_int_equal(s.group, -1);
+	assert_int_equal(s.link_width, -1);
+	assert_int_equal(s.numa, -1);
+	assert_int_equal(s.bar[0], 0);
+}
+
+static void a_function_that_is_not_there_and_a_wrong_address_are_told_apart(void **state)
+{
+	struct rig_ksysfs s;
+
+	(void)state;
+	assert_int_equal(rig_ksysfs_read(kernel.root, "0000:02:00.0", &s), -ENOENT);
+	assert_non_null(strstr(rig_pci_error(), "0000:02:00.0"));
+	assert_int_equal(rig_ksysfs_read(kernel.root, "02:00.0", &s), -EINVAL);
+}
+
+static void garbage_in_files_is_no_fact(void **state)
+{
+	struct rig_ksysfs s;
+
+	(void)state;
+	fake_kernel_file(
+	        &kernel, "/sys/bus/pci/devices/" FAKE_KERNEL_BDF0 "/current_link_width", "Unknown\n");
+	fake_kernel_file(&kernel, "/sys/bus/pci/devices/" FAKE_KERNEL_BDF0 "/resource", "no numbers here\n");
+	fake_kernel_file(&kernel, "/sys/bus/pci/devices/" FAKE_KERNEL_BDF0 "/power_state",
+	        "a state with a name that is longer than any that the kernel has\n");
+	fake_kernel_link(&kernel, "/sys/bus/pci/devices/" FAKE_KERNEL_BDF0 "/driver",
+	        "../a-name-that-is-longer-than-any-driver-of-the-kernel-has");
+	assert_int_equal(rig_ksysfs_read(kernel.root, FAKE_KERNEL_BDF0, &s), 0);
+	assert_int_equal(s.link_width, -1);
+	assert_int_equal(s.bar[0], 0);
+	assert_string_equal(s.driver, "");
+	assert_true(strlen(s.power) < sizeof(s.power));
+}
+
+static int count(void *arg, const char *bdf, const char *driver, unsigned class_code)
+{
+	unsigned *n = arg;
+
+	assert_int_equal(strlen(bdf), 12);
+	assert_string_equal(driver, "vfio-pci");
+	assert_int_equal(class_code, 0x120000);
+	++*n;
+	return 0;
+}
+
+static void a_group_names_its_functions(void **state)
+{
+	unsigned n = 0;
+
+	(void)state;
+	assert_int_equal(rig_ksysfs_group(kernel.root, 12, count, &n), 0);
+	assert_int_equal(n, 2);
+	assert_int_equal(rig_ksysfs_group(kernel.root, 13, count, &n), 0);
+	assert_int_equal(n, 2);
+}
+
+static void only_regions_that_must_stay_mapped_are_in_the_way(void **state)
+{
+	char text[64];
+
+	(void)state;
+	assert_false(rig_ksysfs_direct_region(kernel.root, 12, text, sizeof(text)));
+	fake_kernel_file(&kernel, "/sys/kernel/iommu_groups/12/reserved_regions",
+	        "0x00000000fee00000 0x00000000feefffff msi\n0x000000007d000000 0x000000007f7fffff "
+	        "direct-relaxable\n");
+	assert_false(rig_ksysfs_direct_region(kernel.root, 12, text, sizeof(text)));
+	fake_kernel_file(&kernel, "/sys/kernel/iommu_groups/12/reserved_regions",
+	        "0x000000007d000000 0x000000007f7fffff direct\n");
+	assert_true(rig_ksysfs_direct_region(kernel.root, 12, text, sizeof(text)));
+	assert_string_equal(text, "0x000000007d000000 0x000000007f7fffff direct");
+}
+
+static void a_group_made_up_for_no_iommu_is_known(void **state)
+{
+	struct rig_ksysfs s;
+
+	(void)state;
+	fake_kernel_file(&kernel, "/sys/kernel/iommu_groups/12/name", "vfio-noiommu\n");
+	assert_int_equal(rig_ksysfs_read(kernel.root, FAKE_KERNEL_BDF0, &s), 0);
+	assert_true(s.noiommu);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        TEST(addresses_have_one_form),
+	        TEST(every_fact_is_read),
+	        TEST(files_that_are_missing_leave_facts_unknown),
+	        TEST(a_function_that_is_not_there_and_a_wrong_address_are_told_apart),
+	        TEST(garbage_in_files_is_no_fact),
+	        TEST(a_group_names_its_functions),
+	        TEST(only_regions_that_must_stay_mapped_are_in_the_way),
+	        TEST(a_group_made_up_for_no_iommu_is_known),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
