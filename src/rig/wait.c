@@ -127,6 +127,9 @@ int rig_rt_wait_value(struct rig_device *d, uint64_t value)
 	uint64_t bits = rig_rt_bits(d->slot, value), seen;
 	bool spun = false;
 
+	/* Not this device's, but of an earlier one in its slot, which may have been lost. */
+	if (value <= d->base)
+		return 0;
 	for (;;) {
 		seen = rig_rt_progress(d);
 		switch (rig_rt_point_state(bits)) {
