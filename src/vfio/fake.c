@@ -26,9 +26,8 @@ struct rig_fake {
 	uint64_t bytes[RIG_VFIO_REGIONS];
 	int fd[RIG_VFIO_REGIONS];
 	unsigned open_count, resets, slow, slow_left;
-	uint64_t fail_at;
-	bool failed;
-	atomic_bool dead, vanished;
+	_Atomic uint64_t fail_at;
+	atomic_bool failed, dead, vanished;
 	_Atomic uint64_t calls;
 
 	pthread_mutex_t lock; /* of what follows */
@@ -244,10 +243,14 @@ unsigned rig_fake_open_count(const struct rig_fake *k)
 /* Every member that can fail starts here. */
 static int enter(struct rig_fake *k, const char *what)
 {
+	uint64_t left = atomic_load(&k->fail_at);
+
 	atomic_fetch_add(&k->calls, 1);
 	if (atomic_load(&k->dead))
 		return rig_vfio_fail(ENODEV, NULL, "fake: %s", what);
-	if (k->fail_at > 0 && --k->fail_at == 0) {
+	while (left > 0 && !atomic_compare_exchange_weak(&k->fail_at, &left, left - 1))
+		;
+	if (left == 1) {
 		k->failed = true;
 		return rig_vfio_fail(EIO, NULL, "fake: %s fails as asked", what);
 	}
