@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
@@ -18,6 +17,7 @@
 
 #include "clock.h"
 #include "device.h"
+#include "thread.h"
 
 /* A waiter looks itself for SPIN_NS before it blocks: waking it, by interrupt and poller, takes some 30 us, which adds little
    to a wait that took so long already. */
@@ -216,40 +216,17 @@ static void *(*poller_of(const struct rig_dev *dev))(void *)
 	return dev->options.pinned ? spinner : poller;
 }
 
-/* The poller takes no signal of the program's; faults of its own stay deliverable. */
-static void set_signals(pthread_attr_t *attributes)
-{
-	sigset_t block;
-
-	sigfillset(&block);
-	sigdelset(&block, SIGBUS);
-	sigdelset(&block, SIGSEGV);
-	sigdelset(&block, SIGFPE);
-	sigdelset(&block, SIGILL);
-	pthread_attr_setsigmask_np(attributes, &block);
-}
-
 static int start_poller(struct rig_dev *dev)
 {
 	struct rig_progress *p = &dev->progress;
-	pthread_attr_t attributes;
-	cpu_set_t cpus;
-	int err;
+	int cpu = dev->options.pinned ? dev->options.cpu : RIG_THREAD_ANY;
+	int err = rig_thread_start(&p->poller, cpu, poller_of(dev), dev);
 
-	pthread_attr_init(&attributes);
-	set_signals(&attributes);
-	if (dev->options.pinned) {
-		CPU_ZERO(&cpus);
-		CPU_SET((unsigned)dev->options.cpu, &cpus);
-		pthread_attr_setaffinity_np(&attributes, sizeof(cpus), &cpus);
-	}
-	err = pthread_create(&p->poller, &attributes, poller_of(dev), dev);
-	pthread_attr_destroy(&attributes);
 	if (err && dev->options.pinned)
 		return rig_error_set(
-		        -err, "a poller on CPU %d (error %d): is there such a CPU?", dev->options.cpu, err);
+		        err, "a poller on CPU %d (error %d): is there such a CPU?", dev->options.cpu, -err);
 	if (err)
-		return rig_error_set(-err, "the poller's thread (error %d)", err);
+		return rig_error_set(err, "the poller's thread (error %d)", -err);
 	p->polling = true;
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "rt.h"
+#include "thread.h"
 
 /* The watchdog looks so many times in a hang bound. */
 #define LOOKS 4
@@ -90,7 +91,7 @@ int rig_rt_watchdog_start(struct rig_device *d)
 
 	if (!d->hang_ms)
 		return 0;
-	code = -pthread_create(&thread, NULL, watch, rig_device_get(d));
+	code = rig_thread_start(&thread, RIG_THREAD_ANY, watch, rig_device_get(d));
 	if (code) {
 		rig_device_put(d);
 		return rig_error_set(code, "%s: cannot start the watchdog's thread", d->name);
