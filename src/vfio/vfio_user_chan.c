@@ -2,7 +2,6 @@
 #include "vfio_user_chan.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "gone.h"
 #include "log.h"
 #include "text.h"
+#include "thread.h"
 #include "vfio_user_parse.h"
 #include "vfio_user_sock.h"
 
@@ -230,7 +230,6 @@ static const char *deliver(
 static int answer(struct rig_vuser_chan *c, const struct rig_vuser_header *h, int error,
         const struct rig_vuser_dma_access *a, size_t data_len)
 {
-	struct rig_deadline until = rig_deadline_in(NULL, c->deadline_ms * RIG_NS_PER_MS);
 	struct rig_vuser_header reply = {
 	        .id = h->id,
 	        .command = h->command,
@@ -242,13 +241,19 @@ static int answer(struct rig_vuser_chan *c, const struct rig_vuser_header *h, in
 	        {(void *)(uintptr_t)a, error ? 0 : sizeof(*a)},
 	        {c->out, error ? 0 : data_len},
 	};
-	int err;
 
 	reply.size = (uint32_t)(iov[0].iov_len + iov[1].iov_len + iov[2].iov_len);
-	pthread_mutex_lock(&c->send_lock);
-	err = rig_vuser_send(c->fd, iov, (int)RIG_ARRAY_LENGTH(iov), NULL, 0, &until);
-	pthread_mutex_unlock(&c->send_lock);
-	return err;
+	return rig_vuser_answers_send(&c->answers, iov, (int)RIG_ARRAY_LENGTH(iov));
+}
+
+/* What is wrong with a device process to which an answer could not be sent. */
+static const char *unsent(int err)
+{
+	if (err == -EPIPE || err == -ECONNRESET)
+		return NULL; /* the next receive says so */
+	if (err == -ENOMEM)
+		return "more DMA commands than there is memory to answer";
+	return err ? "DMA commands whose answers it does not read" : NULL;
 }
 
 /* A command of the device. NULL, or what was wrong with it. */
@@ -258,7 +263,7 @@ static const char *serve(struct rig_vuser_chan *c, const struct rig_vuser_header
 	struct rig_vuser_dma_access a;
 	const void *data;
 	const char *why;
-	int error, err;
+	int error;
 
 	if (!write && h->command != RIG_VUSER_DMA_READ)
 		return "a command that only we may send";
@@ -270,10 +275,7 @@ static const char *serve(struct rig_vuser_chan *c, const struct rig_vuser_header
 		error = c->sink->dma_read(c->sink->arg, a.address, c->out, a.count);
 	if (h->flags & RIG_VUSER_NO_REPLY)
 		return NULL;
-	err = answer(c, h, error, &a, write ? 0 : (size_t)a.count);
-	if (err == -EPIPE || err == -ECONNRESET)
-		return NULL; /* the next receive says so */
-	return err ? "DMA commands whose answers it does not read" : NULL;
+	return unsent(answer(c, h, error, &a, write ? 0 : (size_t)a.count));
 }
 
 /* One message. false: the connection has ended. */
@@ -281,11 +283,11 @@ static bool receive(struct rig_vuser_chan *c)
 {
 	struct rig_vuser_fds fds = {.count = 0};
 	struct rig_vuser_header h;
-	const char *wrong = NULL;
-	int err = rig_vuser_recv(c->fd, c->in, sizeof(h), &fds);
+	const char *wrong = unsent(rig_vuser_answers_idle(&c->answers));
+	int err = wrong ? 0 : rig_vuser_recv(c->fd, c->in, sizeof(h), &fds);
 	size_t len = 0;
 
-	if (!err && !rig_vuser_parse_header(c->in, sizeof(h), c->room, &h, &wrong)) {
+	if (!wrong && !err && !rig_vuser_parse_header(c->in, sizeof(h), c->room, &h, &wrong)) {
 		len = h.size - sizeof(h);
 		err = rig_vuser_recv(c->fd, c->in, len, &fds);
 		if (!err && (h.flags & RIG_VUSER_TYPE_MASK) == RIG_VUSER_TYPE_REPLY)
@@ -312,24 +314,8 @@ static void *run(void *arg)
 	pthread_setname_np(pthread_self(), "rig-vfio-user");
 	while (receive(c))
 		;
+	rig_vuser_answers_fini(&c->answers);
 	return NULL;
-}
-
-/* No signal of the program is taken by the receiver; faults of its own stay deliverable. */
-static int start(struct rig_vuser_chan *c)
-{
-	sigset_t block, old;
-	int err;
-
-	sigfillset(&block);
-	sigdelset(&block, SIGBUS);
-	sigdelset(&block, SIGSEGV);
-	sigdelset(&block, SIGFPE);
-	sigdelset(&block, SIGILL);
-	pthread_sigmask(SIG_SETMASK, &block, &old);
-	err = pthread_create(&c->receiver, NULL, run, c);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -err;
 }
 
 static void init_locks(struct rig_vuser_chan *c)
@@ -360,10 +346,11 @@ int rig_vuser_chan_init(struct rig_vuser_chan *c, int fd, unsigned deadline_ms, 
 	        .fd = fd, .deadline_ms = deadline_ms, .max_data = max_data, .sink = sink};
 	c->room = (size_t)max_data + sizeof(struct rig_vuser_header) + sizeof(struct rig_vuser_region_access);
 	init_locks(c);
+	rig_vuser_answers_init(&c->answers, fd, deadline_ms, &c->send_lock);
 	c->in = malloc(c->room);
 	c->out = malloc(c->room);
 	if (c->in && c->out)
-		err = start(c);
+		err = rig_thread_start(&c->receiver, RIG_THREAD_ANY, run, c);
 	if (!err)
 		return 0;
 	free(c->out);

@@ -7,7 +7,9 @@
  * commands (DMA_READ, DMA_WRITE) served whenever they come. Private to the vfio-user transport.
  *
  * A thread of the connection's own does all receiving: it hands replies to the callers that wait for them and serves
- * DMA through the sink, also while nobody calls. Any thread may call.
+ * DMA through the sink, also while nobody calls. It never waits to send: an answer that does not fit into the socket,
+ * or comes while a caller sends, is kept (vfio_user_answer.h), so that a device process which first wants its own
+ * bytes received gets that. Any thread may call.
  *
  * The connection ends at the first sign that the two sides no longer agree: the peer hangs up, a deadline passes, or a
  * message is not what the protocol allows. Then the sink is told once, every waiting caller gets -ENODEV, the socket
@@ -21,6 +23,7 @@
 #include <stdint.h>
 
 #include "vfio_ops.h"
+#include "vfio_user_answer.h"
 #include "vfio_user_wire.h"
 
 struct rig_vuser_call {
@@ -54,6 +57,7 @@ struct rig_vuser_chan {
 	size_t room;       /* of in and of out */
 	unsigned char *in, *out;
 	pthread_t receiver;
+	struct rig_vuser_answers answers; /* the receiver's */
 
 	pthread_mutex_t send_lock; /* one message at a time on the socket */
 

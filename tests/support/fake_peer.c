@@ -188,7 +188,7 @@ static unsigned char *at(struct fake_peer *p, uint32_t region, uint64_t off, uin
 {
 	uint64_t bytes = region == 0 ? PEER_BAR0_BYTES : region == 2 ? PEER_BAR2_BYTES : PEER_CONFIG_BYTES;
 
-	if ((region != 0 && region != 2 && region != 7) || off > bytes || count > bytes - off || count > 4096)
+	if ((region != 0 && region != 2 && region != 7) || off > bytes || count > bytes - off)
 		return NULL;
 	return (region == 7 ? p->config : p->bar[region]) + off;
 }
@@ -200,7 +200,7 @@ static void do_access(struct fake_peer *p, const struct peer_message *m)
 	bool write = m->command == PEER_REGION_WRITE;
 	unsigned char body[16 + 4096], *mem = at(p, region, off, count);
 
-	if (!mem || m->len != 16 + (write ? count : 0)) {
+	if (!mem || m->len != 16 + (write ? count : 0) || (!write && count > sizeof(body) - 16)) {
 		peer_error(p, m, EINVAL);
 		return;
 	}

@@ -7,10 +7,13 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -371,6 +374,74 @@ static void a_child_of_fork_owns_nothing_and_the_parent_goes_on(void **state)
 	close(ev);
 }
 
+/* -- Two sides that both send -- */
+
+enum { LARGE_BYTES = 1 << 20, IN_FLIGHT = 64 << 10, OWN_WRITES = 64, OWN_BYTES = 64 << 10 };
+
+static struct rig_dma shared;
+
+/* Asked for the configuration, the device process first sends commands of its own, more than the socket holds, until
+ * when it receives nothing; a large message waits for it meanwhile. */
+static enum peer_do first_its_own(struct fake_peer *p, const struct peer_message *m)
+{
+	static unsigned char own[PEER_HEADER + 16 + OWN_BYTES];
+	int waiting = 0;
+
+	if (m->command != PEER_REGION_READ || !p->hook_arg)
+		return PEER_BEHAVE;
+	p->hook_arg = NULL;
+	while (waiting < IN_FLIGHT) {
+		sched_yield();
+		assert_int_equal(ioctl(p->fd, FIONREAD, &waiting), 0);
+	}
+	memcpy(own + PEER_HEADER, &shared.iova, 8);
+	own[PEER_HEADER + 10] = OWN_BYTES >> 16;
+	peer_header(own, 7, PEER_DMA_READ, PEER_HEADER + 16, 0, 0);
+	peer_send_raw(p, own, PEER_HEADER + 16, NULL, 0);
+	memset(own + PEER_HEADER + 16, 'w', OWN_BYTES);
+	for (uint16_t i = 0; i < OWN_WRITES; i++) {
+		peer_header(own, (uint16_t)(8 + i), PEER_DMA_WRITE, sizeof(own), 0, 0);
+		peer_send_raw(p, own, sizeof(own), NULL, 0);
+	}
+	return PEER_BEHAVE;
+}
+
+static void *ask_config(void *arg)
+{
+	uint32_t v = 0;
+
+	(void)arg;
+	return (void *)(uintptr_t)(rig_pci_config_read(pci, 0, 4, &v) || v != 0x52581234);
+}
+
+static void a_peer_that_sends_before_it_receives_is_received_while_a_call_waits(void **state)
+{
+	static unsigned char bytes[LARGE_BYTES];
+	struct rig_win w;
+	pthread_t asker;
+	unsigned reads;
+	void *failed;
+
+	(void)state;
+	open_with(first_its_own, "{\"capabilities\":{\"max_data_xfer_size\":1048576}}");
+	assert_int_equal(rig_dma_alloc(pci, OWN_BYTES, 0, &shared), 0);
+	assert_int_equal(rig_pci_window(pci, 2, 0, 0, RIG_WIN_MESSAGES, &w), 0);
+	reads = atomic_load(&peer.seen[PEER_REGION_READ]);
+	peer.hook_arg = &peer;
+	assert_int_equal(pthread_create(&asker, NULL, ask_config, NULL), 0);
+	while (atomic_load(&peer.seen[PEER_REGION_READ]) == reads)
+		sched_yield();
+	memset(bytes, 'b', sizeof(bytes));
+	rig_win_write(&w, 0, bytes, sizeof(bytes));
+	pthread_join(asker, &failed);
+	assert_null(failed);
+	assert_false(rig_pci_gone(pci, NULL));
+	assert_memory_equal(peer.bar[2], bytes, sizeof(bytes));
+	assert_int_equal(((char *)shared.host)[OWN_BYTES - 1], 'w');
+	rig_dma_free(pci, &shared);
+	teardown(state);
+}
+
 /* -- Variations of the handshake -- */
 
 static void a_peer_without_capabilities_gets_the_defaults(void **state)
@@ -464,6 +535,7 @@ int main(void)
 	        cmocka_unit_test(giving_back_leaves_no_mapping_and_no_bus_mastering),
 	        ON_PEER(a_child_of_fork_owns_nothing_and_the_parent_goes_on),
 	        ON_PEER(an_error_reply_is_that_error_and_harms_nothing),
+	        cmocka_unit_test(a_peer_that_sends_before_it_receives_is_received_while_a_call_waits),
 	        cmocka_unit_test(a_peer_without_capabilities_gets_the_defaults),
 	        cmocka_unit_test(a_granule_larger_than_a_page_is_kept),
 	        cmocka_unit_test(a_message_may_come_in_any_pieces),
