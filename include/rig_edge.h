@@ -47,7 +47,12 @@
 extern "C" {
 #endif
 
-/* The contract's version. Tables and records passed singly start with it; `rig_open` refuses any other. */
+/*
+ * The contract's version. Tables and records passed singly start with it; `rig_open` refuses any other in a
+ * table. In a record to fill (facts, dma, load, entry) the runtime sets it before the call, to the version it
+ * was built for. facts, the first of them, checks it; the others of that device come from the same runtime, so
+ * a driver may rely on them.
+ */
 #define RIG_EDGE_VERSION 1u
 
 /* Below every negative errno, so that one int carries both. */
@@ -218,9 +223,11 @@ struct rig_slot {
 
 /* What one submit of a submission brings. The caller's; read only during the call. */
 struct rig_run {
-	const void *args;             /* blocks and parameter bytes, 16-byte aligned; NULL without launches */
-	uint64_t args_bytes;          /* their number */
-	const struct rig_slot *slots; /* the run's buffers */
+	const void *args;    /* blocks and parameter bytes, 16-byte aligned; NULL without launches */
+	uint64_t args_bytes; /* their number */
+	/* The run's buffers. The runtime has checked every slot that a part or a block names against nslots, and
+	   that a copy's rows lie within its slots' bytes: a driver relies on both. */
+	const struct rig_slot *slots;
 	uint32_t nslots;
 };
 
