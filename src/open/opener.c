@@ -131,6 +131,8 @@ int rig_vfio_opener(const char *device, const struct rig_vfio_options *options, 
 	struct opener *o;
 	int err = check_options(options);
 
+	if (!out)
+		return rig_error_set(-EINVAL, "out is NULL");
 	*out = NULL;
 	if (err)
 		return err;

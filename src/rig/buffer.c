@@ -36,10 +36,14 @@ int rig_buffer_create(
         struct rig_device *device, enum rig_memory kind, uint64_t bytes, struct rig_buffer **buffer)
 {
 	struct rig_rt_mem *mem = NULL;
-	int code;
+	int code = rig_rt_given2(device, "device", buffer, "buffer");
 
+	if (code)
+		return code;
 	if (kind != RIG_DEVICE && kind != RIG_PINNED && kind != RIG_MAPPED)
 		return rig_error_set(-EINVAL, "kind %d is no kind of memory", (int)kind);
+	if (!rig_rt_is_live(device))
+		return rig_rt_lost_error(device);
 	if (bytes) {
 		code = rig_rt_mem_alloc(device, kind, bytes, &mem);
 		/* A window may be smaller than the memory behind it. */
@@ -56,8 +60,10 @@ int rig_buffer_of_host(struct rig_device *device, void *host, uint64_t bytes, st
 {
 	struct rig_rt_mem *mem;
 	void *region;
-	int code;
+	int code = rig_rt_given2(device, "device", buffer, "buffer");
 
+	if (code)
+		return code;
 	if (!host || !bytes)
 		return rig_error_set(-EINVAL, "host memory must not be NULL or empty");
 	mem = rig_rt_mem_make(device);
@@ -82,8 +88,12 @@ int rig_buffer_borrow(struct rig_device *device, struct rig_buffer *buffer, stru
 {
 	const struct rig_rt_map *map;
 	struct rig_buffer *made;
-	int code = rig_rt_buffer_usable(buffer);
+	int code = rig_rt_given2(device, "device", buffer, "buffer");
 
+	if (!code)
+		code = rig_rt_given(borrowed, "borrowed");
+	if (!code)
+		code = rig_rt_buffer_usable(buffer);
 	if (code)
 		return code;
 	if (!buffer->mem)
@@ -126,8 +136,10 @@ int rig_rt_buffer_usable(const struct rig_buffer *buffer)
 int rig_buffer_view(struct rig_buffer *buffer, uint64_t offset, uint64_t bytes, struct rig_buffer **view)
 {
 	struct rig_buffer *made;
-	int code = rig_rt_buffer_bounds(buffer, "view", offset, bytes);
+	int code = rig_rt_given2(buffer, "buffer", view, "view");
 
+	if (!code)
+		code = rig_rt_buffer_bounds(buffer, "view", offset, bytes);
 	if (code)
 		return code;
 	rig_rt_mem_get(buffer->mem);
@@ -178,19 +190,24 @@ void *rig_buffer_host(const struct rig_buffer *buffer)
 
 int rig_buffer_wait(struct rig_buffer *buffer, enum rig_access access)
 {
-	return buffer->mem ? rig_rt_mem_wait(buffer->mem, access) : 0;
+	int code = rig_rt_given(buffer, "buffer");
+
+	return code || !buffer->mem ? code : rig_rt_mem_wait(buffer->mem, access);
 }
 
 int rig_buffer_dma(struct rig_buffer *buffer, struct rig_dma_answer *answer)
 {
-	struct rig_device *d = buffer->device;
 	const char *fault = NULL;
-	int code = rig_rt_buffer_usable(buffer);
+	struct rig_device *d;
+	int code = rig_rt_given2(buffer, "buffer", answer, "answer");
 
+	if (!code)
+		code = rig_rt_buffer_usable(buffer);
 	if (code)
 		return code;
 	if (!buffer->mem)
 		return rig_error_set(-EINVAL, "a buffer of 0 bytes has no memory to reach");
+	d = buffer->device;
 	code = rig_rt_enter(d);
 	if (code)
 		return code;

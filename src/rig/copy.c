@@ -47,10 +47,46 @@ static void flush_window(const struct rig_buffer *buffer)
 		atomic_thread_fence(memory_order_seq_cst);
 }
 
+/* Bytes that are looked through rather than asked about: asking takes microseconds. */
+#define LOOKED_THROUGH (UINT64_C(1) << 20)
+
+static bool has_ones(const unsigned char *at, uint64_t bytes)
+{
+	uint64_t word, i;
+
+	if (bytes < sizeof(word))
+		return memchr(at, UINT8_MAX, bytes) != NULL;
+	for (i = 0; i <= bytes - sizeof(word); i += sizeof(word)) {
+		memcpy(&word, at + i, sizeof(word));
+		if (word == UINT64_MAX)
+			return true;
+	}
+	memcpy(&word, at + bytes - sizeof(word), sizeof(word));
+	return word == UINT64_MAX;
+}
+
+/* The window of a device that left reads as ones, and nothing but the device itself tells: it is asked before bytes
+   are believed. `copy` is what was read, or NULL where that is not to be read again. */
+static int check_read(const struct rig_buffer *src, const void *copy, uint64_t bytes)
+{
+	if (src->mem->kind != RIG_MAPPED || (copy && bytes <= LOOKED_THROUGH && !has_ones(copy, bytes)))
+		return 0;
+	return rig_rt_ask(src->mem->owner);
+}
+
+static int check_memory(const struct rig_buffer *buffer, const void *memory, uint64_t bytes)
+{
+	int code = rig_rt_given(buffer, "buffer");
+
+	return code || !bytes ? code : rig_rt_given(memory, "the caller's memory");
+}
+
 int rig_buffer_write(struct rig_buffer *buffer, uint64_t offset, const void *src, uint64_t bytes)
 {
-	int code = rig_rt_buffer_bounds(buffer, "write", offset, bytes);
+	int code = check_memory(buffer, src, bytes);
 
+	if (!code)
+		code = rig_rt_buffer_bounds(buffer, "write", offset, bytes);
 	if (!code)
 		code = rig_rt_buffer_usable(buffer);
 	if (code || !bytes)
@@ -67,8 +103,10 @@ int rig_buffer_write(struct rig_buffer *buffer, uint64_t offset, const void *src
 
 int rig_buffer_read(struct rig_buffer *buffer, uint64_t offset, void *dst, uint64_t bytes)
 {
-	int code = rig_rt_buffer_bounds(buffer, "read", offset, bytes);
+	int code = check_memory(buffer, dst, bytes);
 
+	if (!code)
+		code = rig_rt_buffer_bounds(buffer, "read", offset, bytes);
 	if (!code)
 		code = rig_rt_buffer_usable(buffer);
 	if (code || !bytes)
@@ -79,7 +117,7 @@ int rig_buffer_read(struct rig_buffer *buffer, uint64_t offset, void *dst, uint6
 	if (code)
 		return code;
 	memcpy(dst, (const char *)buffer->host + offset, bytes);
-	return 0;
+	return check_read(buffer, dst, bytes);
 }
 
 /* By the host: both sides have an address. */
@@ -94,7 +132,8 @@ static int copy_by_host(struct rig_buffer *dst, uint64_t dst_offset, struct rig_
 		return code;
 	memmove((char *)dst->host + dst_offset, (const char *)src->host + src_offset, bytes);
 	flush_window(dst);
-	return 0;
+	/* A window is not read back. */
+	return check_read(src, dst->mem->kind == RIG_MAPPED ? NULL : (char *)dst->host + dst_offset, bytes);
 }
 
 struct copy {
@@ -143,9 +182,10 @@ static int copy_staged(const struct copy *c)
 
 	if (c->src->host) {
 		code = rig_rt_mem_wait(c->src->mem, RIG_READ);
-		return code ? code
-		            : rig_rt_stage_write(c->dst, c->dst_offset,
-		                      (const char *)c->src->host + c->src_offset, c->bytes);
+		if (!code)
+			code = rig_rt_stage_write(
+			        c->dst, c->dst_offset, (const char *)c->src->host + c->src_offset, c->bytes);
+		return code ? code : check_read(c->src, NULL, c->bytes);
 	}
 	if (c->dst->host) {
 		code = rig_rt_mem_wait(c->dst->mem, RIG_WRITE);
@@ -158,8 +198,10 @@ static int copy_staged(const struct copy *c)
 
 static int check(const struct copy *c)
 {
-	int code = rig_rt_buffer_bounds(c->dst, "copy to", c->dst_offset, c->bytes);
+	int code = rig_rt_given2(c->dst, "dst", c->src, "src");
 
+	if (!code)
+		code = rig_rt_buffer_bounds(c->dst, "copy to", c->dst_offset, c->bytes);
 	if (!code)
 		code = rig_rt_buffer_bounds(c->src, "copy from", c->src_offset, c->bytes);
 	if (!code)
@@ -192,8 +234,11 @@ int rig_buffer_copy_async(struct rig_buffer *dst, uint64_t dst_offset, struct ri
         uint64_t src_offset, uint64_t bytes, struct rig_point *point)
 {
 	struct copy c = {dst, src, dst_offset, src_offset, bytes};
-	int code = check(&c);
+	int code = rig_rt_given(point, "point");
 
+	if (code)
+		return code;
 	point->bits = 0;
+	code = check(&c);
 	return code || !bytes ? code : copy(&c, point);
 }

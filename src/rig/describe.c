@@ -168,6 +168,8 @@ static int check_after(uint32_t index, const struct rig_work *work)
 {
 	uint32_t i, k;
 
+	if (work->nafter && !work->after)
+		return bad(index, "after is NULL");
 	for (i = 0; i < work->nafter; i++) {
 		if (work->after[i] >= index)
 			return rig_error_set(-EINVAL,
@@ -256,6 +258,8 @@ static int check_refs(struct draft *f, uint32_t index, const struct rig_launch_w
 {
 	uint32_t i, k;
 
+	if (launch->nrefs && !launch->refs)
+		return bad(index, "refs is NULL");
 	for (i = 0; i < launch->nrefs; i++) {
 		const struct rig_ref *ref = &launch->refs[i];
 
@@ -371,8 +375,12 @@ int rig_rt_describe(struct rig_submission *s, const struct rig_description *desc
 {
 	struct draft f = {.s = s, .d = description};
 	uint32_t i;
-	int code;
+	int code = description->nparts ? rig_rt_given(description->parts, "parts") : 0;
 
+	if (!code && description->nfixed)
+		code = rig_rt_given(description->fixed, "fixed");
+	if (code)
+		return code;
 	if (__builtin_add_overflow(description->reads, description->writes, &s->nslots) ||
 	        s->nslots == UINT32_MAX)
 		return rig_error_set(-EINVAL, "reads + writes exceed the slots of a run");

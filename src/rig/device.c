@@ -101,7 +101,7 @@ size_t rig_devices(struct rig_device **devices, size_t n)
 	for (d = rig_rt_devices; d; d = d->next) {
 		if (!rig_rt_is_live(d))
 			continue;
-		if (count >= n) {
+		if (!devices || count >= n) {
 			count++;
 			continue;
 		}

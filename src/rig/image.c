@@ -113,11 +113,16 @@ static int place(
 
 int rig_image_load(struct rig_device *device, const void *binary, size_t bytes, struct rig_image **image)
 {
-	struct rig_image *made = calloc(1, sizeof(*made));
+	struct rig_image *made;
 	struct rig_code code;
 	bool placed = true;
-	int answer;
+	int answer = rig_rt_given2(device, "device", image, "image");
 
+	if (!answer && bytes)
+		answer = rig_rt_given(binary, "binary");
+	if (answer)
+		return answer;
+	made = calloc(1, sizeof(*made));
 	if (!made)
 		return rig_error_set(-ENOMEM, "no host memory for an image");
 	rig_rt_drain(device);
@@ -147,20 +152,20 @@ int rig_image_load(struct rig_device *device, const void *binary, size_t bytes, 
 	return 0;
 }
 
-/* Reads the whole file: 0 with *data for free(). */
+/* Reads the whole file: 0 with *data for free(). -EINVAL: no file that has bytes, such as a pipe, which is not waited for. */
 static int read_file(const char *path, void **data, size_t *bytes)
 {
-	struct stat st;
+	struct stat st = {0};
 	size_t done = 0;
 	ssize_t n = 1;
 	char *buffer;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) || st.st_size > MOST_FILE_BYTES || S_ISDIR(st.st_mode)) {
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > MOST_FILE_BYTES) {
 		(void)close(fd);
-		return S_ISDIR(st.st_mode) ? -EISDIR : -EFBIG;
+		return S_ISDIR(st.st_mode) ? -EISDIR : S_ISREG(st.st_mode) ? -EFBIG : -EINVAL;
 	}
 	buffer = malloc((size_t)st.st_size + 1);
 	while (buffer && done < (size_t)st.st_size && n > 0) {
@@ -181,10 +186,14 @@ int rig_image_load_file(struct rig_device *device, const char *path, struct rig_
 {
 	void *data = NULL;
 	size_t bytes = 0;
-	int code = read_file(path, &data, &bytes);
+	int code = rig_rt_given(path, "path");
 
 	if (code)
-		return rig_error_set(code, "%s: %s", path, strerror(-code));
+		return code;
+	code = read_file(path, &data, &bytes);
+	if (code)
+		return rig_error_set(
+		        code, "%s: %s", path, code == -EINVAL ? "not a regular file" : strerror(-code));
 	code = rig_image_load(device, data, bytes, image);
 	free(data);
 	return code ? rig_error_set(code, "%s: %s", path, rig_error()) : 0;
@@ -219,11 +228,16 @@ static int ask_entry(struct rig_image *image, const char *name, struct rig_entry
 
 int rig_image_entry(struct rig_image *image, const char *name, struct rig_entry *entry)
 {
-	struct rig_device *d = image->device;
+	struct rig_device *d;
 	uint64_t missing = 0;
 	unsigned round;
-	int answer = RIG_NO_MEMORY, code;
+	int answer = RIG_NO_MEMORY, code = rig_rt_given2(image, "image", name, "name");
 
+	if (!code)
+		code = rig_rt_given(entry, "entry");
+	if (code)
+		return code;
+	d = image->device;
 	for (round = 0; round < RT_ROUNDS; round++) {
 		answer = ask_entry(image, name, entry, &missing);
 		if (answer != RIG_NO_MEMORY)

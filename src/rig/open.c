@@ -279,6 +279,8 @@ int rig_open_with(
 	struct name *name;
 	int code = check_opener(opener, options);
 
+	if (!code)
+		code = rig_rt_given(device, "device");
 	if (code)
 		return code;
 	if (rig_rt_failed())
@@ -317,6 +319,8 @@ int rig_close(struct rig_device *device)
 {
 	bool mine;
 
+	if (!device)
+		return 0;
 	if (!rig_rt_is_live(device) && rig_rt_life_of(device) == RT_LIVE)
 		return 0;
 	/* A loss meanwhile ends the wait, which is all that close wants of it. */
@@ -329,5 +333,7 @@ int rig_close(struct rig_device *device)
 		rig_rt_lose_finish(device);
 	rig_rt_await_end(device);
 	rig_rt_reap(device);
+	/* Its work held memory of others back, which may be all that keeps devices closed before. */
+	rig_rt_drain_all();
 	return 0;
 }

@@ -60,6 +60,19 @@ enum {
 	RT_SLOT_OWN = 4,   /* the driver has a word of its own; the array's word follows it */
 };
 
+/* -EINVAL, in words, unless the argument was given. */
+static inline int rig_rt_given(const void *argument, const char *name)
+{
+	return __builtin_expect(argument != NULL, 1) ? 0 : rig_error_set(-EINVAL, "%s is NULL", name);
+}
+
+static inline int rig_rt_given2(const void *a, const char *a_name, const void *b, const char *b_name)
+{
+	int code = rig_rt_given(a, a_name);
+
+	return code ? code : rig_rt_given(b, b_name);
+}
+
 /* What everyone may read of a device without holding it. */
 struct rig_rt_slot {
 	_Atomic uint64_t submitted, committed;
@@ -277,6 +290,8 @@ void rig_rt_pause(void);
 uint64_t rig_rt_progress(struct rig_device *d);
 int rig_rt_wait_bits(uint64_t bits);
 int rig_rt_wait_value(struct rig_device *d, uint64_t value);
+/* Whether the device is still there, asked now. 0 or RIG_LOST. */
+int rig_rt_ask(struct rig_device *d);
 int rig_rt_commit(struct rig_device *d, uint64_t value);
 /* Runs the hang clock: the milliseconds a sleep may take now (at least 1), or 0: the device was lost. */
 uint64_t rig_rt_hang_check(struct rig_device *d);

@@ -44,9 +44,13 @@ static void destroy(struct rig_run_args *run)
 
 int rig_run_make(struct rig_submission *submission, struct rig_run_args **run)
 {
-	struct rig_run_args *made = calloc(1, sizeof(*made));
+	struct rig_run_args *made;
 	uint32_t i;
+	int code = rig_rt_given2(submission, "submission", run, "run");
 
+	if (code)
+		return code;
+	made = calloc(1, sizeof(*made));
 	if (!made)
 		return rig_error_set(-ENOMEM, "no host memory for a run");
 	made->submission = rig_submission_get(submission);
@@ -87,8 +91,12 @@ static int check_idle(struct rig_run_args *run)
 
 static int check_launch(struct rig_run_args *run, uint32_t part)
 {
-	const struct rig_submission *s = run->submission;
+	const struct rig_submission *s;
+	int code = rig_rt_given(run, "run");
 
+	if (code)
+		return code;
+	s = run->submission;
 	if (part >= s->nparts || s->parts[part].kind != RIG_LAUNCH)
 		return rig_error_set(
 		        -EINVAL, "part %" PRIu32 " of %" PRIu32 " is no launch", part, s->nparts);
@@ -165,8 +173,10 @@ int rig_run_params(struct rig_run_args *run, uint32_t part, uint32_t at, const v
 		        "%" PRIu32 " bytes from %" PRIu32 " exceed the launch's %" PRIu32 " parameter bytes",
 		        bytes, at, most);
 	if (bytes)
+		code = rig_rt_given(params, "params");
+	if (bytes && !code)
 		memcpy((uint8_t *)block_of(run, part) + sizeof(struct rig_block) + at, params, bytes);
-	return 0;
+	return code;
 }
 
 static int check_buffer(const struct rig_run_args *run, uint32_t slot, const struct rig_buffer *buffer)
@@ -211,8 +221,10 @@ static int take_buffer(struct rig_run_args *run, uint32_t slot, struct rig_buffe
 int rig_run_buffer(struct rig_run_args *run, uint32_t slot, struct rig_buffer *buffer)
 {
 	struct rig_buffer *old;
-	int code = check_idle(run);
+	int code = rig_rt_given(run, "run");
 
+	if (!code)
+		code = check_idle(run);
 	if (code)
 		return code;
 	if (slot >= run->submission->nslots)
@@ -268,8 +280,12 @@ static int refuse_run(const struct rig_submission *s, struct rig_run_args *run)
 int rig_submit(struct rig_submission *submission, struct rig_run_args *run, const struct rig_point *waits,
         uint32_t nwaits, struct rig_point *point)
 {
-	int code;
+	int code = rig_rt_given(submission, "submission");
 
+	if (!code && nwaits)
+		code = rig_rt_given(waits, "waits");
+	if (code)
+		return code;
 	if (!run)
 		return submit_without_run(submission, waits, nwaits, point);
 	if (run->submission != submission || run->unset ||

@@ -39,7 +39,14 @@ static int make_halves(struct rig_device *d, struct rig_rt_staging *s)
 	return code;
 }
 
-static int make(struct rig_device *d)
+static void drop(struct rig_rt_staging *s)
+{
+	if (s)
+		put_halves(s);
+	free(s);
+}
+
+static int make(struct rig_device *d, struct rig_rt_staging **made)
 {
 	struct rig_rt_staging *s = calloc(1, sizeof(*s));
 	int code;
@@ -53,7 +60,7 @@ static int make(struct rig_device *d)
 		free(s);
 		return code;
 	}
-	d->staging = s;
+	*made = s;
 	return 0;
 }
 
@@ -67,22 +74,41 @@ void rig_rt_staging_drop(struct rig_device *d)
 	s = d->staging;
 	d->staging = NULL;
 	(void)pthread_mutex_unlock(&d->staging_lock);
-	if (s)
-		put_halves(s);
-	free(s);
+	drop(s);
+}
+
+/* Without the lock: memory that is made or dropped may run what programs keep with submissions, which may copy. */
+static int provide(struct rig_device *d)
+{
+	struct rig_rt_staging *made = NULL;
+	int code = make(d, &made);
+
+	if (code)
+		return code;
+	(void)pthread_mutex_lock(&d->staging_lock);
+	if (!d->staging) {
+		d->staging = made;
+		made = NULL;
+	}
+	(void)pthread_mutex_unlock(&d->staging_lock);
+	drop(made);
+	return 0;
 }
 
 static int begin(struct rig_device *d, struct rig_rt_staging **s)
 {
-	int code = 0;
+	int code;
 
 	(void)pthread_mutex_lock(&d->staging_lock);
-	if (!d->staging)
-		code = make(d);
-	*s = d->staging;
-	if (code)
+	while (!d->staging) {
 		(void)pthread_mutex_unlock(&d->staging_lock);
-	return code;
+		code = provide(d);
+		if (code)
+			return code;
+		(void)pthread_mutex_lock(&d->staging_lock);
+	}
+	*s = d->staging;
+	return 0;
 }
 
 static void end(struct rig_device *d)

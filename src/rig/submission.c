@@ -49,8 +49,10 @@ int rig_submission_make(struct rig_device *device, const struct rig_description 
         struct rig_submission **submission)
 {
 	struct rig_submission *s;
-	int code;
+	int code = rig_rt_given2(device, "device", submission, "submission");
 
+	if (code)
+		return code;
 	if (!description || description->version != RIG_EDGE_VERSION)
 		return rig_error_set(-EINVAL, "the description has version %" PRIu32 ", this library %u",
 		        description ? description->version : 0, RIG_EDGE_VERSION);
@@ -93,7 +95,10 @@ void rig_submission_put(struct rig_submission *submission)
 int rig_submission_keep(struct rig_submission *submission, void *object, void (*put)(void *object))
 {
 	struct rig_rt_kept *kept;
+	int code = rig_rt_given(submission, "submission");
 
+	if (code)
+		return code;
 	if (!put)
 		return rig_error_set(-EINVAL, "put is NULL");
 	kept = calloc(1, sizeof(*kept));

@@ -5,6 +5,8 @@
 #define SPIN_NS 4000u
 /* Reads of the word between two looks at the clock. */
 #define SPIN_READS 32u
+/* A device that left moves its word no more, so that few questions are answered by its progress instead. */
+#define ASKS 16u
 
 bool rig_rt_turn_take_slow(struct rig_device *d)
 {
@@ -107,6 +109,25 @@ static bool spin_for(const struct rig_device *d, uint64_t value)
 	return false;
 }
 
+/* A driver asked to wait for nothing tells a fault, unless the word moved meanwhile. */
+int rig_rt_ask(struct rig_device *d)
+{
+	const char *fault = NULL;
+	unsigned i;
+	int code = 0;
+
+	for (i = 0; i < ASKS && !code; i++) {
+		uint64_t seen = rig_rt_word(d->slot);
+
+		code = rig_rt_enter(d);
+		if (!code)
+			code = rig_rt_leave_with(d, d->module->sleep(d->handle, seen, 0, &fault), &fault);
+		if (rig_rt_word(d->slot) == seen)
+			break;
+	}
+	return code;
+}
+
 /* One sleep in the driver. An answer but 0 means a lost device, which the caller's next look tells. */
 static int sleep_once(struct rig_device *d, uint64_t seen)
 {
@@ -187,6 +208,10 @@ int rig_wait(struct rig_point point)
 
 int rig_wait_device(struct rig_device *device, uint64_t value)
 {
+	int code = rig_rt_given(device, "device");
+
+	if (code)
+		return code;
 	if (value > rig_rt_submitted(device))
 		return rig_error_set(-EINVAL, "value %llu of %s was never submitted; the last one is %llu",
 		        (unsigned long long)value, device->name,
