@@ -152,6 +152,16 @@ static void fill_record(struct rig_dev *dev)
 	record->stats = stats;
 }
 
+/* What a stage says of a function that left while it ran is no more than ones read. */
+static int blame(struct rig_dev *dev, const char *stage, int err)
+{
+	const char *why;
+
+	if (rig_pci_gone(dev->pci, &why))
+		return rig_error_set(-ENODEV, "boot stage %s: %s", stage, why);
+	return rig_error_set(err, "boot stage %s: %s", stage, rig_error());
+}
+
 static int boot(struct rig_dev *dev)
 {
 	uint32_t i;
@@ -159,12 +169,8 @@ static int boot(struct rig_dev *dev)
 
 	for (i = 0; i < dev->board->nstages; i++) {
 		err = dev->board->stages[i].run(&dev->port);
-		if (err) {
-			char text[RIG_FAULT_TEXT];
-
-			snprintf(text, sizeof(text), "%s", rig_error());
-			return rig_error_set(err, "boot stage %s: %s", dev->board->stages[i].name, text);
-		}
+		if (err)
+			return blame(dev, dev->board->stages[i].name, err);
 	}
 	err = dev->board->describe(&dev->port, &dev->facts);
 	return err ? err : rig_dev_serial_describe(dev);
