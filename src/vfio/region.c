@@ -89,6 +89,16 @@ static int ones(uint64_t bytes)
 	return fd;
 }
 
+/* Made aside and put in place in one step: what fails leaves the device's memory, and never a hole. Private, so that a
+ * write is the writer's own affair. */
+static void blank_piece(void *at, uint64_t bytes, int prot, int fd)
+{
+	void *p = mmap(NULL, bytes, prot, MAP_PRIVATE, fd, 0);
+
+	if (p != MAP_FAILED && mremap(p, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED)
+		munmap(p, bytes);
+}
+
 static void blank_area(struct rig_region_area *m)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -100,10 +110,8 @@ static void blank_area(struct rig_region_area *m)
 	fd = ones(piece);
 	if (fd < 0)
 		return;
-	/* Private, so that a write is the writer's own affair. */
 	for (uint64_t off = 0; off < m->bytes; off += piece)
-		(void)mmap(m->at + off, rig_min_u64(piece, m->bytes - off), prot, MAP_PRIVATE | MAP_FIXED, fd,
-		        0);
+		blank_piece(m->at + off, rig_min_u64(piece, m->bytes - off), prot, fd);
 	(void)madvise(m->at, m->bytes, MADV_DONTFORK);
 	close(fd);
 }
