@@ -316,7 +316,7 @@ static void a_killed_model_loses_its_device_and_the_next_open_works(void **state
 
 static void a_model_that_is_stopped_is_lost_after_the_hang_bound_and_killed(void **state)
 {
-	struct rig_device *device = sys_open("sim:hang=300ms");
+	struct rig_device *device = sys_open("sim:hang=1s");
 	struct rig_submission *empty = sys_empty(device);
 	struct rig_point point;
 	int err;
@@ -327,7 +327,7 @@ static void a_model_that_is_stopped_is_lost_after_the_hang_bound_and_killed(void
 	if (!err)
 		err = rig_wait(point);
 	assert_int_equal(err, RIG_LOST);
-	assert_lost_by(device, "no progress for 300 ms");
+	assert_lost_by(device, "no progress for 1000 ms");
 	rig_submission_put(empty);
 	rig_device_put(device);
 	sys_assert_no_process();

@@ -379,7 +379,7 @@ static void *wait_for(void *arg)
 
 static void every_waiting_thread_is_told_of_a_loss(void **state)
 {
-	struct rig_device *device = sys_open("sim:hang=300ms");
+	struct rig_device *device = sys_open("sim:hang=1s");
 	struct rig_image *image = sys_image(device, "loop_forever");
 	struct rig_submission *empty = sys_empty(device);
 	struct rig_point points[THREADS];

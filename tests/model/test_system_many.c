@@ -178,8 +178,7 @@ static void a_point_of_a_late_device_is_waited_for_in_the_queue(void **state)
 /* What waits for a lost device is lost with it, with its name as the reason; nobody else. */
 static void a_loss_takes_along_who_waits_for_it_and_nobody_else(void **state)
 {
-	struct rig_device *bad = sys_open("sim:hang=300ms"), *waits = sys_open("sim"),
-	                  *other = sys_open("sim");
+	struct rig_device *bad = sys_open("sim:hang=1s"), *waits = sys_open("sim"), *other = sys_open("sim");
 	struct rig_image *image = sys_image(bad, "loop_forever");
 	struct rig_submission *empty = sys_empty(waits);
 	struct rig_point never, after;
