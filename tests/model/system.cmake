@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: MIT
 # The whole stack: rigctl, librig, driver, firmware and model (tests/support/system.h).
-if("${RIG_SANITIZE}" MATCHES "thread")
-  set(system_env ENV "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=${CMAKE_SOURCE_DIR}/tests/support/tsan.supp")
-endif()
 foreach(part IN ITEMS input loss reopen ends socket many hot copies memory work load)
   rig_test(test_system_${part} SOURCES test_system_${part}.c LINKS test_system m LABEL model
-    DEPENDS rigctl rvx1-model firmware test_kernels ${system_env})
+    DEPENDS rigctl rvx1-model firmware test_kernels)
 endforeach()
 rig_test(test_system_rigctl SOURCES test_system_rigctl.c LINKS test_system PkgConfig::JSONC LABEL model
-  DEPENDS rigctl rvx1-model firmware test_kernels ${system_env})
+  DEPENDS rigctl rvx1-model firmware test_kernels)
 rig_test(test_system_examples SOURCES test_system_examples.c LINKS test_system PkgConfig::LIBPNG LABEL model
-  DEPENDS rvx1-model firmware example_hello example_filter example_matmul example_timelines ${system_env})
+  DEPENDS rvx1-model firmware example_hello example_filter example_matmul example_timelines)
 # Measures processor time.
 rig_test(test_system_idle SOURCES test_system_idle.c LINKS test_system LABEL model SERIAL
-  DEPENDS rvx1-model firmware test_kernels ${system_env})
+  DEPENDS rvx1-model firmware test_kernels)

@@ -139,6 +139,8 @@ static void pipeline(const char *even, const char *odd)
 		sys_ok(rig_submit(mine->submission, mine->run[step / 2], &last, step ? 1 : 0, &last));
 	}
 	sys_ok(rig_wait(last));
+	sys_order(side[0].device);
+	sys_order(side[1].device);
 	for (step = 0; step <= 2 * STEPS; step++)
 		assert_memory_equal(memory + step * CELL_BYTES, first, CELL_BYTES);
 	close_side(&side[0]);

@@ -37,7 +37,9 @@ static void spin(struct rig_device *device, struct rig_buffer *number, uint64_t 
 	                .nbuffers = 1,
 	                .buffer = {number}},
 	        1, 1);
+	sys_order(device);
 	sys_ok(sys_launch_try(&launch));
+	sys_order(device);
 	sys_launch_end(&launch);
 	rig_image_put(image);
 }
@@ -54,9 +56,13 @@ static void share(struct rig_device *device, uint64_t *memory, size_t bytes)
 	memcpy(copy, memory, bytes);
 	sys_ok(rig_buffer_of_host(device, memory, bytes, &mapped));
 	assert_ptr_equal(rig_buffer_host(mapped), memory);
+	sys_order(device);
 	sys_ok(rig_buffer_copy(own, 0, mapped, 0, bytes));
+	sys_order(device);
 	memset(memory, 0, bytes);
+	sys_order(device);
 	sys_ok(rig_buffer_copy(mapped, 0, own, 0, bytes));
+	sys_order(device);
 	assert_memory_equal(memory, copy, bytes);
 	memory[last] = 11;
 	sys_ok(rig_buffer_view(mapped, last * 8, 8, &number));

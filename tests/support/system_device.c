@@ -173,3 +173,11 @@ void sys_stats(struct rig_device *device, struct rig_vfio_stats *stats)
 	assert_non_null(record);
 	record->stats(record, stats);
 }
+
+/* Takes and leaves the lock under which messages are served. */
+void sys_order(struct rig_device *device)
+{
+	struct rig_vfio_stats stats;
+
+	sys_stats(device, &stats);
+}

@@ -63,4 +63,8 @@ void sys_fill(uint8_t *bytes, size_t count, uint64_t seed);
 
 void sys_stats(struct rig_device *device, struct rig_vfio_stats *stats);
 
+/* Between what the host does with memory that is served by messages and what the device does with it. The device itself is
+   what orders the two (a doorbell, the value it shows), which ThreadSanitizer cannot see. */
+void sys_order(struct rig_device *device);
+
 #endif
