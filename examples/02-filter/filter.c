@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* An image filter on the device, and what the driver did for it. usage: filter IN.png OUT.png [DEVICE [IMAGE]] */
+/* An image filter on the device, and what the driver did for it. */
 #include <string.h>
 
 #include "example.h"
 #include "picture.h"
 
-#define SIDE 16u /* a group is SIDE x SIDE threads, a thread a pixel */
+#define USAGE "usage: filter IN.png OUT.png [DEVICE [IMAGE]]\n"
+
+#define SIDE        16u  /* a group is SIDE x SIDE threads, a thread a pixel */
+#define TILE_GROUPS 256u /* the most of a launch */
 
 struct params {
 	uint64_t src, dst;
-	uint32_t width, height;
+	uint32_t width, height, left, top;
 };
 
 static uint32_t groups(uint32_t pixels)
@@ -49,7 +52,31 @@ static void print_bus(struct rig_device *device, struct rig_buffer *buffer)
 		        record->simulated_bus ? " (of a simulated bus)" : "");
 }
 
-/* Runs the filter over `picture` in place; the time of the launch in ns. */
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Launches the filter tile by tile; no launch waits here for the one before. In one launch a large picture would look
+   like a hang, as only finished work is progress. */
+static void launch_tiles(struct rig_submission *submission, struct rig_run_args *run, struct params params,
+        struct rig_point *done)
+{
+	uint32_t across = groups(params.width), down = groups(params.height);
+	uint32_t wide = least(across, TILE_GROUPS), high = TILE_GROUPS / wide, x, y;
+
+	must(rig_run_group(run, 0, SIDE, SIDE, 1), "group");
+	for (y = 0; y < down; y += high)
+		for (x = 0; x < across; x += wide) {
+			params.left = x * SIDE;
+			params.top = y * SIDE;
+			must(rig_run_params(run, 0, 0, &params, sizeof(params)), "parameters");
+			must(rig_run_grid(run, 0, least(wide, across - x), least(high, down - y), 1), "grid");
+			must(rig_submit(submission, run, NULL, 0, done), "submit");
+		}
+}
+
+/* Runs the filter over `picture` in place; the time of the launches in ns. */
 static uint64_t filter(
         struct rig_device *device, struct rig_image *image, struct picture *picture, struct rig_point *done)
 {
@@ -66,14 +93,11 @@ static uint64_t filter(
 	must(rig_buffer_create(device, RIG_MAPPED, picture->bytes, &dst), "result");
 	must(rig_buffer_write(src, 0, picture->pixels, picture->bytes), "write");
 	must(rig_run_make(submission, &run), "run");
-	must(rig_run_params(run, 0, 0, &params, sizeof(params)), "parameters");
-	must(rig_run_grid(run, 0, groups(picture->width), groups(picture->height), 1), "grid");
-	must(rig_run_group(run, 0, SIDE, SIDE, 1), "group");
 	must(rig_run_buffer(run, 0, src), "source");
 	must(rig_run_buffer(run, 1, dst), "result");
 
 	start = rig_now_ns();
-	must(rig_submit(submission, run, NULL, 0, done), "submit");
+	launch_tiles(submission, run, params, done);
 	must(rig_wait(*done), "wait");
 	ns = rig_now_ns() - start;
 
@@ -94,11 +118,16 @@ int main(int argc, char **argv)
 	struct rig_point done;
 	uint64_t ns;
 
+	if (argc == 2 && !strcmp(argv[1], "--help")) {
+		printf(USAGE);
+		return 0;
+	}
 	if (argc < 3 || argc > 5) {
-		fprintf(stderr, "usage: filter IN.png OUT.png [DEVICE [IMAGE]]\n");
+		fprintf(stderr, USAGE);
 		return 2;
 	}
 	picture = picture_read(argv[1]);
+	picture_check_output(argv[2]);
 	device = open_named(argc > 3 ? argv[3] : "sim");
 	print_device(device);
 	must(rig_image_load_file(device, argc > 4 ? argv[4] : FILTER_IMAGE, &image), "image");

@@ -12,6 +12,7 @@
 struct filter {
 	uint64_t src, dst; /* addresses of width * height pixels: red, green, blue, alpha, a byte each */
 	uint32_t width, height;
+	uint32_t left, top; /* pixel of this launch's first thread */
 };
 
 static uint32_t clamp(int64_t at, uint32_t end)
@@ -50,7 +51,7 @@ static uint32_t pale(uint32_t colour)
 
 void filter(const struct filter *p)
 {
-	uint64_t x = rvx1_global_id(0), y = rvx1_global_id(1);
+	uint64_t x = p->left + rvx1_global_id(0), y = p->top + rvx1_global_id(1);
 
 	if (x >= p->width || y >= p->height)
 		return;

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <png.h>
 
@@ -29,6 +34,18 @@ struct picture picture_read(const char *path)
 	if (!png_image_finish_read(&png, NULL, picture.pixels, 0, NULL))
 		fail(path, png.message);
 	return picture;
+}
+
+void picture_check_output(const char *path)
+{
+	bool there = !access(path, F_OK);
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		fail(path, strerror(errno));
+	close(fd);
+	if (!there)
+		unlink(path);
 }
 
 void picture_write(const char *path, const struct picture *picture)

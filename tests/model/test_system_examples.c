@@ -236,6 +236,72 @@ static void what_is_no_picture_is_refused_and_nothing_written(void **state)
 	sys_assert_no_process();
 }
 
+enum { PERIOD = 16 };
+
+/* The same block of pixels over and over, no block of one colour. */
+static void write_periodic(const char *name, uint32_t width, uint32_t height)
+{
+	png_image image = {
+	        .version = PNG_IMAGE_VERSION, .width = width, .height = height, .format = PNG_FORMAT_GRAY};
+	png_bytep pixels = malloc((size_t)width * height);
+	uint32_t x, y;
+
+	assert_non_null(pixels);
+	for (y = 0; y < height; y++)
+		for (x = 0; x < width; x++)
+			pixels[(size_t)y * width + x] = (png_byte)(x % PERIOD * 5 + y % PERIOD * 3 + 60);
+	assert_true(png_image_write_to_file(&image, sys_path(name), 0, pixels, 0, NULL));
+	free(pixels);
+}
+
+/* Of every pixel away from the edges. */
+static void assert_periodic(const png_bytep pixels, const png_image *image)
+{
+	uint32_t x, y;
+
+	for (y = PERIOD; y < image->height - 1; y++)
+		for (x = PERIOD; x < image->width - 1; x++) {
+			size_t at = 4 * ((size_t)y * image->width + x);
+			size_t same =
+			        4 * ((size_t)(PERIOD + y % PERIOD) * image->width + PERIOD + x % PERIOD);
+
+			if (memcmp(pixels + at, pixels + same, 4) != 0 || pixels[at + 3] != 255)
+				fail_msg("the pixel at %u, %u", x, y);
+		}
+}
+
+static void a_large_picture_is_filtered_tile_by_tile_to_its_last_pixel(void **state)
+{
+	static const uint32_t sides[][2] = {{1057, 300}, {4129, 33}};
+	struct sys_result result;
+	png_image image;
+	png_bytep out;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
+		write_periodic("in.png", sides[i][0], sides[i][1]);
+		run_example("e/02-filter/filter in.png out.png", &result);
+		out = read_png("out.png", &image);
+		assert_int_equal(image.width, sides[i][0]);
+		assert_int_equal(image.height, sides[i][1]);
+		assert_periodic(out, &image);
+		free(out);
+		unlink(sys_path("out.png"));
+	}
+}
+
+static void a_result_that_could_not_be_written_is_refused_before_the_device_opens(void **state)
+{
+	struct sys_result result;
+
+	(void)state;
+	sys_run(&result, "e/02-filter/filter s/02-filter/harbour.png none/out.png");
+	assert_int_equal(result.status, 1);
+	assert_string_equal(result.out, "");
+	assert_string_equal(result.err, "none/out.png: No such file or directory\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +310,8 @@ int main(void)
 	        cmocka_unit_test(the_picture_is_the_same_on_every_device),
 	        cmocka_unit_test(pictures_of_every_kind_and_size_are_filtered),
 	        cmocka_unit_test(what_is_no_picture_is_refused_and_nothing_written),
+	        cmocka_unit_test(a_large_picture_is_filtered_tile_by_tile_to_its_last_pixel),
+	        cmocka_unit_test(a_result_that_could_not_be_written_is_refused_before_the_device_opens),
 	        cmocka_unit_test(matmul_prints_what_its_readme_says),
 	        cmocka_unit_test(timelines_prints_what_its_readme_says_on_every_pair_of_devices),
 	};
