@@ -5,9 +5,10 @@
 /*
  * A function of this machine, taken through the kernel's VFIO. Private to src/vfio and its tests.
  *
- * Three transports behind one table each: type1 (group and container), iommufd (cdev) and no-IOMMU (physical
- * addresses). Opening decides which, says why in the log, and does everything that can fail for lack of something on this machine;
- * attach only begins to watch for the function's errors and for requests to give it back.
+ * Three transports behind one table each: type1 (group and container), iommufd (cdev) and no-IOMMU
+ * (physical addresses). Opening decides which, says why in the log, and does everything that can fail for
+ * lack of something on this machine; attach only begins to watch for the function's errors and for
+ * requests to give it back.
  */
 
 #include <stdbool.h>
@@ -24,8 +25,8 @@ struct rig_kernel_want {
 	const struct rig_pci_fds *fds; /* the caller's descriptors; NULL: all are opened here */
 };
 
-/* On success *transport is *ops's. On failure nothing is left, and rig_pci_error has the line. log is used during the
- * call only. */
+/* On success *transport is *ops's. On failure nothing is left, and rig_pci_error has the line. log is used
+ * during the call only. */
 int rig_kernel_open(const struct rig_kenv *env, const struct rig_kernel_want *want, const struct rig_log *log,
         const struct rig_vfio_ops **ops, void **transport);
 

@@ -3,10 +3,10 @@
 #define RIG_KERNEL_ABI_H
 
 /*
- * What is used of the kernel's VFIO and iommufd interfaces, in our own words, so that one binary serves kernels whose
- * headers are newer or older than this machine's (Linux 5.15 to 7.3). Numbers and layouts: Linux's
- * Documentation/driver-api/vfio.rst and Documentation/userspace-api/iommufd.rst, and the public headers they name.
- * Every ioctl is a plain _IO(';', n). Private to src/vfio and its tests.
+ * What is used of the kernel's VFIO and iommufd interfaces, in our own words, so that one binary serves
+ * kernels whose headers are newer or older than this machine's (Linux 5.15 to 7.3). Numbers and layouts:
+ * Linux's Documentation/driver-api/vfio.rst and Documentation/userspace-api/iommufd.rst, and the public
+ * headers they name. Every ioctl is a plain _IO(';', n). Private to src/vfio and its tests.
  */
 
 #include <assert.h>

@@ -60,7 +60,8 @@ static void get_irq(struct rig_kernel *k, unsigned kind)
 	k->irq_noresize[kind] = (info.flags & RIG_KVFIO_IRQ_NORESIZE) != 0;
 }
 
-/* Before the first access to a register: a function without power, link or vendor id answers ones, or hangs the bus. */
+/* Before the first access to a register: a function without power, link or vendor id answers ones, or
+ * hangs the bus. */
 static int check_there(struct rig_kernel *k)
 {
 	const struct rig_ksysfs *s = &k->sysfs;
@@ -109,8 +110,11 @@ int rig_kernel_identify(struct rig_kernel *k)
 	if (*bdf)
 		(void)rig_ksysfs_read(k->env->root, bdf, &k->sysfs);
 	err = check_there(k);
-	if (!err && !(k->flags & RIG_KVFIO_DEVICE_RESETS))
+	if (!err && !(k->flags & RIG_KVFIO_DEVICE_RESETS)) {
 		k->hot_resets = rig_kernel_hot_check(k) == 0;
+		if (!k->hot_resets)
+			snprintf(k->no_reset, sizeof(k->no_reset), "%s", rig_pci_error());
+	}
 	return err;
 }
 
@@ -118,7 +122,8 @@ int rig_kernel_identify(struct rig_kernel *k)
 static int get_region(struct rig_kernel *k, unsigned index, void **out, size_t *len)
 {
 	struct rig_kvfio_region_info head = {.argsz = sizeof(head), .index = index};
-	/* A sane upper bound of RIG_VFIO_AREAS areas and a few capabilities; a kernel that wants more is not served. */
+	/* A sane upper bound of RIG_VFIO_AREAS areas and a few capabilities; a kernel that wants more is
+	 * not served. */
 	enum { MOST = 1 << 16 };
 	struct rig_kvfio_region_info *info;
 	int err = rig_kernel_ioctl(k, k->fd, RIG_KVFIO_DEVICE_GET_REGION, &head);
@@ -181,7 +186,8 @@ uint64_t rig_kernel_messages(const void *transport)
 
 /* -- Accesses -- */
 
-/* The largest access that the kernel makes as one: 8, 4, 2 or 1 bytes at a multiple of that; else what is left up to the next such. */
+/* The largest access that the kernel makes as one: 8, 4, 2 or 1 bytes at a multiple of that; else what is
+ * left up to the next such. */
 static size_t step(uint64_t offset, uint64_t len)
 {
 	size_t width = 8;
@@ -210,8 +216,8 @@ static int read_all(struct rig_kernel *k, unsigned region, uint64_t offset, void
 	if (!fits(k, region, offset, len))
 		return refuse(k, EINVAL, "reading", region, offset);
 	while (len > 0) {
-		/* Configuration space takes at most 4 bytes; a BAR's bulk goes in one call, which makes the widest
-		 * accesses itself. */
+		/* Configuration space takes at most 4 bytes; a BAR's bulk goes in one call, which makes
+		 * the widest accesses itself. */
 		size_t n = config ? rig_min_u64(step(offset, len), 4) : len;
 		ssize_t got = k->env->sys->pread(k->fd, buf, n, (off_t)(k->offset[region] + offset));
 
@@ -226,8 +232,9 @@ static int read_all(struct rig_kernel *k, unsigned region, uint64_t offset, void
 }
 
 /*
- * vfio-pci answers vendor and device id from a copy of its own. Whether the function is there says the dword of revision and class, which
- * it reads from the function: all ones there are all ones here, for who asks for the vendor id to learn just that.
+ * vfio-pci answers vendor and device id from a copy of its own. Whether the function is there says the
+ * dword of revision and class, which it reads from the function: all ones there are all ones here, for who
+ * asks for the vendor id to learn just that.
  */
 static void unmask_absence(struct rig_kernel *k, uint64_t offset, unsigned char *buf, uint64_t len)
 {

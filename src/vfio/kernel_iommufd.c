@@ -144,8 +144,8 @@ static int open_iommufd(struct rig_kernel *k, const struct rig_pci_fds *fds)
 	return err;
 }
 
-/* Closing detaches and unbinds; then the space may go. A descriptor of the caller's keeps the device bound, so it is
- * detached by name. */
+/* Closing detaches and unbinds; then the space may go. A descriptor of the caller's keeps the device
+ * bound, so it is detached by name. */
 static void detach(struct rig_kernel *k)
 {
 	struct rig_kvfio_attach d = {.argsz = offsetof(struct rig_kvfio_attach, pt_id)};

@@ -15,8 +15,8 @@ struct rig_vfio_map;
 int rig_kiommufd_space(struct rig_kernel *k, const struct rig_pci_fds *fds, int group);
 /* k->fd: the device's node, bound and attached. On failure k->fd is -1, and the space stays. */
 int rig_kiommufd_device(struct rig_kernel *k, const struct rig_pci_fds *fds);
-/* Maps by host address, at map->iova or where the kernel likes. With the space's lock held. The plain errno: rig_kexplain_map has
- * the words. */
+/* Maps by host address, at map->iova or where the kernel likes. With the space's lock held. The plain
+ * errno: rig_kexplain_map has the words. */
 int rig_kiommufd_map(struct rig_kernel *k, const struct rig_vfio_map *map, bool fixed, uint64_t *iova);
 
 #endif

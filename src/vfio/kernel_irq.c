@@ -30,7 +30,8 @@ static int set(struct rig_kernel *k, uint32_t flags, const struct rig_vfio_irq *
 	return err > 0 ? -ENOSPC : err; /* positive: so many vectors could be had */
 }
 
-/* Kernels that cannot add vectors later (before 6.5, and MSI on all) get all of them when the first is connected. */
+/* Kernels that cannot add vectors later (before 6.5, and MSI on all) get all of them when the first is
+ * connected. */
 static int connect_all(struct rig_kernel *k, const struct rig_vfio_irq *irq)
 {
 	struct rig_vfio_irq all = {.kind = irq->kind, .count = k->irq_count[irq->kind]};

@@ -2,8 +2,9 @@
 /*
  * No IOMMU: the device uses physical addresses and reaches all memory. Only on request.
  *
- * Two ways to learn an address. A kernel with IOMMU_IOAS_NOIOMMU_GET_PA pins the memory in an iommufd and tells. Before,
- * /proc/self/pagemap tells, and nothing pins: then only huge pages are taken, which the kernel does not move.
+ * Two ways to learn an address. A kernel with IOMMU_IOAS_NOIOMMU_GET_PA pins the memory in an iommufd and
+ * tells. Before, /proc/self/pagemap tells, and nothing pins: then only huge pages are taken, which the
+ * kernel does not move.
  */
 #include <errno.h>
 #include <fcntl.h>

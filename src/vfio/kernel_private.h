@@ -46,7 +46,8 @@ struct rig_kernel {
 	unsigned irq_count[RIG_IRQ_KINDS];
 	bool irq_noresize[RIG_IRQ_KINDS];
 	bool irq_on[RIG_IRQ_KINDS];
-	bool hot_resets; /* no reset of its own, but one with others, who are ours */
+	char no_reset[192]; /* why there is none, "" */
+	bool hot_resets;    /* no reset of its own, but one with others, who are ours */
 	/* kernel_watch.c */
 	bool watching;
 	pthread_t watcher;
@@ -79,8 +80,8 @@ void rig_kernel_irq_unwatch(struct rig_kernel *k);
 
 /* -- kernel_watch.c: ERR and REQ are always armed -- */
 
-/* Starts the thread that makes the function gone when the device reports an error it cannot correct, or somebody
- * asks for the function back. */
+/* Starts the thread that makes the function gone when the device reports an error it cannot correct, or
+ * somebody asks for the function back. */
 int rig_kernel_watch_start(struct rig_kernel *k);
 void rig_kernel_watch_stop(struct rig_kernel *k);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reset: the function's own where it has one, else a hot reset of its bus, which hits every function on it. */
+/* Reset: the function's own where it has one, else a hot reset of its bus, which hits every function on
+ * it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +17,7 @@ enum { ENTRIES_MOST = 256, NAMES_BYTES = 256 };
 
 struct hot {
 	struct rig_kernel *k; /* which is to be reset */
-	union {
-		struct rig_kvfio_hot_info info;
-		unsigned char bytes[sizeof(struct rig_kvfio_hot_info) +
-		                    ENTRIES_MOST * sizeof(struct rig_kvfio_hot_entry)];
-	};
+	struct rig_kvfio_hot_info *info;
 	const struct rig_kvfio_hot_entry *entry; /* while looking for its owner */
 	bool ours;
 	int group_fd[ENTRIES_MOST];
@@ -29,9 +26,13 @@ struct hot {
 
 static int get_entries(struct hot *h)
 {
-	memset(h->bytes, 0, sizeof(h->bytes));
-	h->info.argsz = sizeof(h->bytes);
-	return rig_kernel_ioctl(h->k, h->k->fd, RIG_KVFIO_DEVICE_HOT_RESET_INFO, &h->info);
+	size_t bytes = sizeof(*h->info) + ENTRIES_MOST * sizeof(h->info->entry[0]);
+
+	h->info = calloc(1, bytes);
+	if (!h->info)
+		return -ENOMEM;
+	h->info->argsz = (uint32_t)bytes;
+	return rig_kernel_ioctl(h->k, h->k->fd, RIG_KVFIO_DEVICE_HOT_RESET_INFO, h->info);
 }
 
 static void name_entry(const struct rig_kvfio_hot_entry *e, char *to, size_t bytes)
@@ -61,8 +62,8 @@ static void look(void *arg, struct rig_kernel *other)
 
 static bool is_ours(struct hot *h, const struct rig_kvfio_hot_entry *e)
 {
-	if (h->info.flags & RIG_KVFIO_HOT_RESET_DEV_ID)
-		return (h->info.flags & RIG_KVFIO_HOT_RESET_OWNED) || e->group != UINT32_MAX;
+	if (h->info->flags & RIG_KVFIO_HOT_RESET_DEV_ID)
+		return (h->info->flags & RIG_KVFIO_HOT_RESET_OWNED) || e->group != UINT32_MAX;
 	h->entry = e;
 	h->ours = false;
 	rig_kernel_each(look, h);
@@ -77,10 +78,10 @@ static int check(struct hot *h)
 	bool all = true;
 
 	rig_text_init(&text, names, sizeof(names));
-	for (uint32_t i = 0; i < h->info.count && i < ENTRIES_MOST; i++) {
-		if (is_ours(h, &h->info.entry[i]))
+	for (uint32_t i = 0; i < h->info->count && i < ENTRIES_MOST; i++) {
+		if (is_ours(h, &h->info->entry[i]))
 			continue;
-		name_entry(&h->info.entry[i], bdf, sizeof(bdf));
+		name_entry(&h->info->entry[i], bdf, sizeof(bdf));
 		if (rig_ksysfs_read(h->k->env->root, bdf, &s))
 			s.driver[0] = 0;
 		rig_text_addf(&text, "%s%s (%s)", all ? "" : ", ", bdf, *s.driver ? s.driver : "no driver");
@@ -89,6 +90,13 @@ static int check(struct hot *h)
 	return all ? 0
 	           : rig_vfio_fail(EBUSY, "take those functions too, or let go of them",
 	                     "a hot reset of %s would also reset %s", h->k->sysfs.bdf, names);
+}
+
+static void free_hot(struct hot *h)
+{
+	if (h)
+		free(h->info);
+	free(h);
 }
 
 static int find(struct rig_kernel *k, struct hot **out)
@@ -105,7 +113,7 @@ static int find(struct rig_kernel *k, struct hot **out)
 	else
 		err = check(h);
 	if (err)
-		free(h);
+		free_hot(h);
 	else
 		*out = h;
 	return err;
@@ -116,7 +124,7 @@ int rig_kernel_hot_check(struct rig_kernel *k)
 	struct hot *h = NULL;
 	int err = find(k, &h);
 
-	free(h);
+	free_hot(h);
 	return err;
 }
 
@@ -132,12 +140,12 @@ static int hot_reset(struct rig_kernel *k)
 	if (err)
 		return err;
 	/* By cdev the list is empty: what the iommufd owns is the caller's. */
-	if (!(h->info.flags & RIG_KVFIO_HOT_RESET_DEV_ID)) {
+	if (!(h->info->flags & RIG_KVFIO_HOT_RESET_DEV_ID)) {
 		r.head.count = h->groups;
 		memcpy(r.head.group_fd, h->group_fd, h->groups * sizeof(int32_t));
 	}
 	r.head.argsz = (uint32_t)(sizeof(r.head) + r.head.count * sizeof(int32_t));
-	free(h);
+	free_hot(h);
 	err = rig_kernel_ioctl(k, k->fd, RIG_KVFIO_DEVICE_HOT_RESET, &r);
 	return err < 0 ? rig_vfio_fail(err, NULL, "a hot reset of %s", k->sysfs.bdf) : 0;
 }

@@ -103,6 +103,8 @@ static int try_ways(struct rig_kernel *k, const struct rig_kernel_want *want, co
 			        : *before                  ? "iommufd does not serve: "
 			                                   : "it is there and serves",
 			        before);
+			if (*k->no_reset)
+				rig_logf(log, RIG_LOG_WARN, "no reset: %s", k->no_reset);
 			*ops = ways[i].ops;
 			return 0;
 		}
@@ -133,8 +135,8 @@ static struct rig_kernel *new_kernel(const struct rig_kenv *env)
 	return k;
 }
 
-/* What sysfs says, whoever drives it now, and that nobody else of ours does. With descriptors given, the parent saw
- * to it. */
+/* What sysfs says, whoever drives it now, and that nobody else of ours does. With descriptors given, the
+ * parent saw to it. */
 static int prepare(struct rig_kernel *k, const struct rig_kernel_want *want)
 {
 	int err;

@@ -62,7 +62,8 @@ static void unmap_own(struct rig_kspace *s, struct rig_kernel *k,
 	for (size_t i = s->count; i > 0; i--) {
 		struct rig_kspace_map m = s->at[i - 1];
 
-		/* What the kernel does not give up stays listed, so that nobody else is given its addresses. */
+		/* What the kernel does not give up stays listed, so that nobody else is given its
+		 * addresses. */
 		if (m.owner == k && unmap(k, m.iova, m.bytes) == 0)
 			(void)rig_kspace_forget(s, m.iova, m.bytes, k);
 	}

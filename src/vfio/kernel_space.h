@@ -3,12 +3,12 @@
 #define RIG_KERNEL_SPACE_H
 
 /*
- * Address spaces that functions of this process share because the kernel will have it so: one a group, since the
- * functions of a group cannot be told apart by the IOMMU. Private to kernel_*.c.
+ * Address spaces that functions of this process share because the kernel will have it so: one a group,
+ * since the functions of a group cannot be told apart by the IOMMU. Private to kernel_*.c.
  *
- * A space lives from the first function's joining to the last one's leaving, and knows who mapped what: the next function takes
- * addresses that the others left free, and who leaves leaves nothing. Any thread; calls take the space's lock, held across
- * the kernel's map and unmap.
+ * A space lives from the first function's joining to the last one's leaving, and knows who mapped what:
+ * the next function takes addresses that the others left free, and who leaves leaves nothing. Any thread;
+ * calls take the space's lock, held across the kernel's map and unmap.
  */
 
 #include <pthread.h>
@@ -43,8 +43,8 @@ struct rig_kspace {
 	uint64_t bytes;
 };
 
-/* The group's space of this kind, joined; NULL in *out if there is none yet: the caller makes one with rig_kspace_add. Between the two,
- * rig_kspace_lock is held. */
+/* The group's space of this kind, joined; NULL in *out if there is none yet: the caller makes one with
+ * rig_kspace_add. Between the two, rig_kspace_lock is held. */
 void rig_kspace_lock(void);
 void rig_kspace_unlock(void);
 struct rig_kspace *rig_kspace_join(enum rig_kspace_kind kind, int group);

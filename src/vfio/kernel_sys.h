@@ -3,9 +3,9 @@
 #define RIG_KERNEL_SYS_H
 
 /*
- * The system calls by which the kernel's VFIO is reached, so that tests can script a kernel, and the root below which
- * /sys and /proc are read, so that a captured tree is a fixture. Private to src/vfio and its tests. Members answer like
- * the calls they are named after: -1 and errno.
+ * The system calls by which the kernel's VFIO is reached, so that tests can script a kernel, and the root
+ * below which /sys and /proc are read, so that a captured tree is a fixture. Private to src/vfio and its
+ * tests. Members answer like the calls they are named after: -1 and errno.
  */
 
 #include <sys/types.h>

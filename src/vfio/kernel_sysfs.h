@@ -3,8 +3,8 @@
 #define RIG_KERNEL_SYSFS_H
 
 /*
- * What sysfs says about one PCI function (Documentation/ABI/testing/sysfs-bus-pci). Reads only; everything below a root that
- * may be a captured tree. Private to src/vfio. Any thread.
+ * What sysfs says about one PCI function (Documentation/ABI/testing/sysfs-bus-pci). Reads only; everything
+ * below a root that may be a captured tree. Private to src/vfio. Any thread.
  */
 
 #include <stdbool.h>
@@ -37,12 +37,13 @@ int rig_ksysfs_read(const char *root, const char *bdf, struct rig_ksysfs *out);
 /* The first line of a file below root, without its end; false and "" if it cannot be read. */
 bool rig_ksysfs_line(const char *root, const char *path, char *to, size_t bytes);
 
-/* Calls each for every function of the group, until it answers other than 0, which is the answer. driver is "" for none. */
+/* Calls each for every function of the group, until it answers other than 0, which is the answer. driver
+ * is "" for none. */
 int rig_ksysfs_group(const char *root, int group,
         int (*each)(void *arg, const char *bdf, const char *driver, unsigned class_code), void *arg);
 
-/* Whether the group has a region of its own that firmware wants mapped one to one (RMRR): "direct" in reserved_regions.
- * text gets the first such line. */
+/* Whether the group has a region of its own that firmware wants mapped one to one (RMRR): "direct" in
+ * reserved_regions. text gets the first such line. */
 bool rig_ksysfs_direct_region(const char *root, int group, char *text, size_t bytes);
 
 #endif

@@ -39,7 +39,7 @@ static struct rig_pci *take(enum rig_pci_transport which, const char *bdf)
 {
 	const struct rig_kernel_want want = {.bdf = bdf, .which = which};
 	struct rig_pci_options o = {.kind = RIG_PCI_OPS};
-	struct rig_pci *f;
+	struct rig_pci *f = NULL;
 
 	if (rig_kernel_open(&kernel.env, &want, &silence, &o.ops, &o.transport) ||
 	        rig_pci_open(&f, &o, NULL, 0))

@@ -23,11 +23,21 @@
 enum { SOON_MS = 5000 };
 
 static struct fake_kernel kernel;
-static const struct rig_log silence;
+static char logged[1024];
+
+static void note(void *arg, int level, const char *line)
+{
+	(void)arg;
+	(void)level;
+	strncat(logged, line, sizeof(logged) - strlen(logged) - 1);
+}
+
+static const struct rig_log notes = {.fn = note};
 
 static int setup(void **state)
 {
 	(void)state;
+	logged[0] = 0;
 	fake_kernel_init(&kernel);
 	return 0;
 }
@@ -43,9 +53,9 @@ static struct rig_pci *take(void)
 {
 	const struct rig_kernel_want want = {.bdf = FAKE_KERNEL_BDF0, .which = RIG_PCI_TYPE1};
 	struct rig_pci_options o = {.kind = RIG_PCI_OPS};
-	struct rig_pci *f;
+	struct rig_pci *f = NULL;
 
-	if (rig_kernel_open(&kernel.env, &want, &silence, &o.ops, &o.transport) ||
+	if (rig_kernel_open(&kernel.env, &want, &notes, &o.ops, &o.transport) ||
 	        rig_pci_open(&f, &o, NULL, 0))
 		fail_msg("%s", rig_pci_error());
 	return f;
@@ -162,16 +172,34 @@ static void a_reset_is_the_functions_own_where_it_has_one(void **state)
 	rig_pci_close(f);
 }
 
-static void a_hot_reset_that_would_hit_others_is_not_offered(void **state)
+static void a_hot_reset_that_would_hit_others_is_not_offered_and_they_are_named(void **state)
 {
 	struct rig_pci *f;
 
 	(void)state;
 	kernel.function[0].flags = RIG_KVFIO_DEVICE_PCI;
+	fake_kernel_link(
+	        &kernel, "/sys/bus/pci/devices/" FAKE_KERNEL_BDF1 "/driver", "../../../bus/pci/drivers/nvme");
 	f = take();
 	assert_false(rig_pci_info(f)->resets);
+	assert_non_null(strstr(logged, FAKE_KERNEL_BDF1 " (nvme)"));
 	assert_int_equal(rig_pci_reset(f), -ENOTSUP);
 	assert_int_equal(kernel.function[0].hot_resets, 0);
+	rig_pci_close(f);
+}
+
+static void a_hot_reset_that_hits_only_ours_is_done(void **state)
+{
+	struct rig_pci *f;
+
+	(void)state;
+	kernel.function[0].flags = RIG_KVFIO_DEVICE_PCI;
+	kernel.hot_group = 12;
+	f = take();
+	assert_true(rig_pci_info(f)->resets);
+	assert_int_equal(rig_pci_reset(f), 0);
+	assert_int_equal(kernel.function[0].hot_resets, 1);
+	assert_int_equal(kernel.function[0].resets, 0);
 	rig_pci_close(f);
 }
 
@@ -187,7 +215,8 @@ int main(void)
 	        TEST(who_asks_for_the_request_gets_it_in_place_of_the_library),
 	        TEST(nothing_stays_connected_after_close),
 	        TEST(a_reset_is_the_functions_own_where_it_has_one),
-	        TEST(a_hot_reset_that_would_hit_others_is_not_offered),
+	        TEST(a_hot_reset_that_would_hit_others_is_not_offered_and_they_are_named),
+	        TEST(a_hot_reset_that_hits_only_ours_is_done),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

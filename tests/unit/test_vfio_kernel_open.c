@@ -328,7 +328,7 @@ static void open_given(const struct rig_pci_fds *fds, const char *name)
 	const struct rig_kernel_want want = {.bdf = FAKE_KERNEL_BDF0, .fds = fds};
 	struct rig_pci_options o = {.kind = RIG_PCI_OPS};
 	struct test_counts before;
-	struct rig_pci *f;
+	struct rig_pci *f = NULL;
 
 	test_counts_take(&before);
 	if (rig_kernel_open(&kernel.env, &want, &log_all, &o.ops, &o.transport) ||

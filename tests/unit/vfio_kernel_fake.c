@@ -383,7 +383,7 @@ static int hot_info(struct rig_kvfio_hot_info *info)
 	info->flags = 0;
 	info->count = 2;
 	info->entry[0] = (struct rig_kvfio_hot_entry){.group = 12, .bus = 0x65, .devfn = 0};
-	info->entry[1] = (struct rig_kvfio_hot_entry){.group = 13, .bus = 0x65, .devfn = 2};
+	info->entry[1] = (struct rig_kvfio_hot_entry){.group = k->hot_group, .bus = 0x65, .devfn = 1};
 	return 0;
 }
 
@@ -501,6 +501,7 @@ void fake_kernel_init(struct fake_kernel *kernel)
 	snprintf(kernel->lock_dir, sizeof(kernel->lock_dir), "%s/lock", kernel->root);
 	kernel->env = (struct rig_kenv){.sys = &calls, .root = kernel->root, .lock_dir = kernel->lock_dir};
 	kernel->viable = true;
+	kernel->hot_group = 13;
 	kernel->entry_limit = UINT64_MAX;
 	make_function(kernel, 0, FAKE_KERNEL_BDF0);
 	make_function(kernel, 1, FAKE_KERNEL_BDF1);
