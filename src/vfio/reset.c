@@ -30,6 +30,15 @@ static int await_ready(struct rig_pci *f)
 	        "after the reset its vendor id reads %#06x for %u ms", id, f->reset_ms);
 }
 
+/* A reset can be refused because the function is not there any more, and then it is gone, not unwilling. */
+static int reset(struct rig_pci *f)
+{
+	int err = rig_gone_settle(&f->gone, f->ops->reset(f->transport, f->reset_ms));
+	int there = err && !rig_gone_is(&f->gone) ? rig_pci_check(f) : 0;
+
+	return there ? there : err;
+}
+
 int rig_pci_reset(struct rig_pci *f)
 {
 	uint32_t command;
@@ -41,7 +50,7 @@ int rig_pci_reset(struct rig_pci *f)
 		return rig_vfio_fail(ENOTSUP, NULL, "the function offers no reset");
 	err = rig_config_command(f, 0, RIG_PCI_COMMAND_MASTER, &command);
 	if (!err)
-		err = rig_gone_settle(&f->gone, f->ops->reset(f->transport, f->reset_ms));
+		err = reset(f);
 	if (!err)
 		err = await_ready(f);
 	if (!err)
