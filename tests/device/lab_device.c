@@ -15,6 +15,7 @@ static const struct {
         {"endless", 1, check_endless, "DEVICE: prints \"running\", and runs until it is killed"},
         {"lost", 3, check_lost,
                 "DEVICE again|gone COMMAND: the command, run while the device works, loses it"},
+        {"leaves", 2, check_leaves, "DEVICE COMMAND: the same, but afterwards it only waits to be killed"},
         {"sleeper", 1, check_sleeper, "DEVICE: an interrupt comes while a program waits"},
         {"quiet", 1, check_quiet, "DEVICE: submit and poll call nobody"},
         {"pair", 2, check_pair, "DEVICE DEVICE [COMMAND]: both work, the loss of the first leaves the other"},
@@ -27,6 +28,8 @@ int main(int argc, char **argv)
 {
 	size_t i, n = sizeof(checks) / sizeof(checks[0]);
 
+	/* In the order of what goes to standard error. */
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (i = 0; i < n && argc > 1; i++)
 		if (!strcmp(checks[i].name, argv[1]) && argc - 2 >= checks[i].least) {
 			checks[i].run(argv + 2);

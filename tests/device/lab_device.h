@@ -19,6 +19,7 @@
 void check_cycle(char **argument);
 void check_endless(char **argument);
 void check_lost(char **argument);
+void check_leaves(char **argument);
 void check_works(char **argument);
 void check_sleeper(char **argument);
 void check_quiet(char **argument);

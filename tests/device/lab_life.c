@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lab_device.h"
 
@@ -41,6 +42,22 @@ void check_endless(char **argument)
 	fflush(stdout);
 	rig_wait(point);
 	lab_fail("a launch that never ends ended: %s", rig_error());
+}
+
+/* The device leaves while it works: the wait ends with a reason. What this process holds stays until it is killed. */
+void check_leaves(char **argument)
+{
+	struct rig_device *device = lab_open(argument[0]);
+	const char *reason = "";
+	struct lab_work work;
+	struct rig_point point = lab_endless(&work, device);
+
+	if (system(argument[1]) != 0)
+		lab_fail("%s: failed", argument[1]);
+	lab_check(rig_wait(point) == RIG_LOST, "the wait for the launch answers RIG_LOST");
+	lab_check(rig_lost(device, &reason), "the device is lost");
+	printf("lost: %s\n", reason);
+	pause();
 }
 
 /* Something ends the device while a launch runs: the wait ends, with a reason, and everything comes back. */

@@ -68,12 +68,20 @@ unsigned long lab_number(const char *text)
 
 /* ---- Devices and work ---- */
 
+static void say(void *arg, int level, const char *text)
+{
+	(void)arg;
+	(void)level;
+	fprintf(stderr, "log: %s\n", text);
+}
+
 int lab_try_open(const char *text, struct rig_device **device)
 {
+	const struct rig_vfio_options options = {.version = RIG_EDGE_VERSION, .guard = true, .log = say};
 	struct rig_opener *opener;
 	int err;
 
-	lab_must(rig_vfio_opener(text, NULL, &opener), text);
+	lab_must(rig_vfio_opener(text, &options, &opener), text);
 	err = rig_open(opener, device);
 	rig_vfio_opener_free(opener);
 	return err;
