@@ -281,7 +281,7 @@ static void released(void *arg)
 int fake_edu_open(void *arg, rig_atomic_u64 *word, void **device, char *why, size_t why_bytes)
 {
 	struct fake_edu *e = arg;
-	struct rig_driver_options driver = {.released = released, .released_arg = e, .boot_ms = 1000};
+	struct rig_driver_options driver = {.released = released, .process = e, .boot_ms = 1000};
 	struct rig_pci_options taken = {.kind = RIG_PCI_OPS, .ops = &rig_fake_ops, .transport = e->fake};
 	struct rig_pci *pci;
 	int err = rig_pci_open(&pci, &taken, why, why_bytes);
