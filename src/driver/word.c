@@ -47,6 +47,9 @@ int rig_dev_word_init(struct rig_dev *dev, rig_atomic_u64 *word)
 		return -ENOMEM;
 	if (rig_dev_is_serial(dev))
 		return 0; /* its worker waits on the host */
+	if (rig_words_fd() < 0)
+		return rig_error_set(-ENOTSUP,
+		        "a child of fork has no timeline words that a device reaches; exec a program");
 	err = rig_dma_map_fd(
 	        dev->pci, rig_words_fd(), 0, ARRAY_BYTES, rig_words(), RIG_DMA_READ, &dev->words);
 	/* In several pieces of physical memory, and no IOMMU joins them: the host waits for other devices then. */

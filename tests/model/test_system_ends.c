@@ -356,6 +356,31 @@ static void a_process_that_exits_with_open_devices_leaves_no_model(void **state)
 	sys_assert_no_process();
 }
 
+/* The timeline words of a child are a private copy, which no device reaches. */
+static void a_child_of_a_process_with_devices_is_told_that_it_cannot_open_any(void **state)
+{
+	struct rig_device *device = sys_open("sim");
+	pid_t child;
+	int status;
+
+	(void)state;
+	fflush(NULL);
+	child = fork();
+	if (child == 0) {
+		struct rig_opener *opener;
+		struct rig_device *own;
+
+		_exit(rig_vfio_opener("sim", NULL, &opener) || rig_open(opener, &own) != -ENOTSUP ||
+		        !strstr(rig_error(), "fork"));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	sys_await_models(1);
+	sys_device_works(device);
+	sys_close(device);
+	sys_assert_no_process();
+}
+
 /* ---- Many times ---- */
 
 enum { ROUNDS = 100 };
@@ -402,6 +427,7 @@ int main(void)
 	        cmocka_unit_test(a_model_that_is_killed_is_a_loss_with_its_reason),
 	        cmocka_unit_test(a_killed_model_loses_its_device_and_the_next_open_works),
 	        cmocka_unit_test(a_model_that_is_stopped_is_lost_after_the_hang_bound_and_killed),
+	        cmocka_unit_test(a_child_of_a_process_with_devices_is_told_that_it_cannot_open_any),
 	        cmocka_unit_test(opening_and_closing_two_hundred_times_leaks_nothing),
 	};
 
