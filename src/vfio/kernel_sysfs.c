@@ -76,23 +76,32 @@ static int number_or(const char *root, const char *bdf, const char *name, int ot
 	return (int)strtol(text, NULL, 10);
 }
 
-/* The last part of where a link points to, "" if there is none or it does not fit. */
-static void link_name(const char *root, const char *bdf, const char *name, char *to, size_t bytes)
+bool rig_ksysfs_link(const char *root, const char *path, char *to, size_t bytes)
 {
-	char path[PATH_MAX], target[PATH_MAX];
+	char full[PATH_MAX], target[PATH_MAX];
 	const char *last;
 	ssize_t n;
 
 	*to = 0;
-	snprintf(path, sizeof(path), "%s" DEVICES "/%s/%s", root, bdf, name);
-	n = readlink(path, target, sizeof(target) - 1);
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	n = readlink(full, target, sizeof(target) - 1);
 	if (n < 0)
-		return;
+		return false;
 	target[n] = 0;
 	last = strrchr(target, '/');
 	last = last ? last + 1 : target;
-	if (strlen(last) < bytes)
-		strcpy(to, last);
+	if (strlen(last) >= bytes)
+		return false;
+	strcpy(to, last);
+	return true;
+}
+
+static void link_name(const char *root, const char *bdf, const char *name, char *to, size_t bytes)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), DEVICES "/%s/%s", bdf, name);
+	(void)rig_ksysfs_link(root, path, to, bytes);
 }
 
 static void read_group(const char *root, struct rig_ksysfs *s)

@@ -4,7 +4,7 @@
 
 /*
  * What sysfs says about one PCI function (Documentation/ABI/testing/sysfs-bus-pci). Reads only; everything
- * below a root that may be a captured tree. Private to src/vfio. Any thread.
+ * below a root that may be a captured tree. Private to src/vfio and src/doctor. Any thread.
  */
 
 #include <stdbool.h>
@@ -36,6 +36,9 @@ int rig_ksysfs_read(const char *root, const char *bdf, struct rig_ksysfs *out);
 
 /* The first line of a file below root, without its end; false and "" if it cannot be read. */
 bool rig_ksysfs_line(const char *root, const char *path, char *to, size_t bytes);
+
+/* The last part of where a link below root points to; false and "" if there is none or it does not fit. */
+bool rig_ksysfs_link(const char *root, const char *path, char *to, size_t bytes);
 
 /* Calls each for every function of the group, until it answers other than 0, which is the answer. driver
  * is "" for none. */

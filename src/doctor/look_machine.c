@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* The machine: its IOMMU, what of VFIO is loaded, what the kernel is and allows. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "doctor_private.h"
+#include "text.h"
+#include "tree.h"
+
+#define CMDLINE      "/proc/cmdline"
+#define CPUINFO      "/proc/cpuinfo"
+#define INTERRUPTS   "/proc/interrupts"
+#define LOCKDOWN     "/sys/kernel/security/lockdown"
+#define TABLES       "/sys/firmware/acpi/tables"
+#define UNSAFE_TYPE1 RIG_TYPE1 "/parameters/allow_unsafe_interrupts"
+#define UNSAFE_IOMMU "/sys/module/iommufd/parameters/allow_unsafe_interrupts"
+#define NOIOMMU      "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode"
+#define IOMMUFD      "/sys/class/misc/iommu"
+
+enum { LINE = 512 };
+
+/* When the kernel got what the library uses (major * 1000 + minor). */
+enum { HAS_CDEV = 6006, HAS_PEER_DMABUF = 6019 };
+
+static bool is_on(const char *text)
+{
+	return *text == 'Y' || *text == 'y' || *text == '1';
+}
+
+static bool switch_on(const struct rig_exam *x, const char *path)
+{
+	char text[16];
+
+	return rig_ksysfs_line(x->root, path, text, sizeof(text)) && is_on(text);
+}
+
+/* -- No IOMMU -- */
+
+/* The tables by which firmware tells of an IOMMU: Intel, AMD, Arm, virtual. */
+static const char *firmware_table(const struct rig_exam *x)
+{
+	static const char *const names[] = {"DMAR", "IVRS", "IORT", "VIOT"};
+	char path[sizeof(TABLES) + 8];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), TABLES "/%s", names[i]);
+		if (rig_tree_exists(x->root, path))
+			return names[i];
+	}
+	return NULL;
+}
+
+static bool in_file(const struct rig_exam *x, const char *path, const char *what)
+{
+	char *text = rig_tree_read(x->root, path, NULL);
+	bool found = text && strstr(text, what);
+
+	free(text);
+	return found;
+}
+
+static bool lacks_iommu(const struct rig_exam *x)
+{
+	return !rig_has_iommu(x) && rig_tree_exists(x->root, "/sys/bus/pci") &&
+	       !(x->function && x->s.noiommu);
+}
+
+void rig_look_iommu_absent(struct rig_exam *x)
+{
+	struct rig_finding *f;
+
+	if (!lacks_iommu(x) || !rig_tree_exists(x->root, TABLES) || firmware_table(x))
+		return;
+	f = rig_found(x, TABLES, "no table DMAR, IVRS, IORT or VIOT");
+	if (in_file(x, CPUINFO, " hypervisor"))
+		rig_command(f, "# the hypervisor must give this virtual machine an IOMMU (QEMU: -device "
+		               "intel-iommu,intremap=on with "
+		               "-machine q35,kernel-irqchip=split; or -device virtio-iommu-pci)");
+	else
+		rig_command(f, "# firmware setup: switch on %s",
+		        in_file(x, CPUINFO, "AuthenticAMD")   ? "IOMMU (AMD-Vi)"
+		        : in_file(x, CPUINFO, "GenuineIntel") ? "VT-d"
+		                                              : "the IOMMU or SMMU");
+	rig_command(f, "# without one, if the device may reach all memory: echo Y > " NOIOMMU
+	               "; then DEVICE,transport=noiommu");
+}
+
+void rig_look_iommu_off(struct rig_exam *x)
+{
+	char line[LINE];
+	struct rig_finding *f;
+
+	if (!lacks_iommu(x) || (rig_tree_exists(x->root, TABLES) && !firmware_table(x)))
+		return;
+	(void)rig_ksysfs_line(x->root, CMDLINE, line, sizeof(line));
+	f = rig_found(x, CMDLINE, "%s", line);
+	if (in_file(x, CPUINFO, "GenuineIntel"))
+		rig_command(f, "# kernel command line: add intel_iommu=on (and iommu=pt: only functions "
+		               "given out are translated), "
+		               "take away iommu=off and intel_iommu=off; then reboot");
+	else if (in_file(x, CPUINFO, "AuthenticAMD"))
+		rig_command(f, "# kernel command line: take away amd_iommu=off and iommu=off (it is on by "
+		               "itself; add iommu=pt: only "
+		               "functions given out are translated); then reboot");
+	else
+		rig_command(f, "# kernel command line: take away iommu=off and arm-smmu.disable_bypass=0; "
+		               "firmware must "
+		               "describe the SMMU; then reboot");
+	if (!strstr(line, "iommu="))
+		rig_command(f, "# Debian: GRUB_CMDLINE_LINUX in /etc/default/grub, then update-grub");
+}
+
+/* -- Interrupt remapping -- */
+
+/* What the kernel calls interrupts that are remapped begins with IR-. Other architectures than x86 isolate by other
+ * means, and have neither name. */
+static bool lacks_remapping(const struct rig_exam *x)
+{
+	char *text = rig_tree_read(x->root, INTERRUPTS, NULL);
+	bool lacks = text && (strstr(text, "IO-APIC") || strstr(text, "PCI-MSI")) &&
+	             !strstr(text, "IR-IO-APIC") && !strstr(text, "IR-PCI-MSI");
+
+	free(text);
+	return lacks && rig_has_iommu(x);
+}
+
+void rig_look_remapping(struct rig_exam *x)
+{
+	bool type1 = rig_tree_exists(x->root, RIG_TYPE1), iommufd = rig_tree_exists(x->root, UNSAFE_IOMMU);
+	struct rig_finding *f;
+
+	if (!lacks_remapping(x) || switch_on(x, UNSAFE_TYPE1) || (!type1 && switch_on(x, UNSAFE_IOMMU)))
+		return;
+	f = rig_found(x, INTERRUPTS, "no interrupt controller's name begins with IR-");
+	if (type1)
+		rig_command(f, "echo Y > " UNSAFE_TYPE1);
+	if (iommufd)
+		rig_command(f, "echo Y > " UNSAFE_IOMMU);
+	if (!type1 && !iommufd)
+		rig_command(f, "modprobe vfio_iommu_type1 allow_unsafe_interrupts=1");
+}
+
+void rig_look_unsafe(struct rig_exam *x)
+{
+	if (switch_on(x, UNSAFE_TYPE1))
+		(void)rig_found(x, UNSAFE_TYPE1, "Y");
+	if (switch_on(x, UNSAFE_IOMMU))
+		(void)rig_found(x, UNSAFE_IOMMU, "Y");
+}
+
+/* -- What is loaded -- */
+
+void rig_look_vfio_pci(struct rig_exam *x)
+{
+	if (!rig_tree_exists(x->root, RIG_PCI_DRIVERS) ||
+	        rig_tree_exists(x->root, RIG_PCI_DRIVERS "/vfio-pci") ||
+	        (x->function && rig_is_vfio_driver(x->s.driver)))
+		return;
+	rig_command(rig_found(x, RIG_PCI_DRIVERS, "no vfio-pci"), "modprobe vfio-pci");
+}
+
+void rig_look_back_end(struct rig_exam *x)
+{
+	if (!rig_tree_exists(x->root, "/sys/module") || rig_tree_exists(x->root, RIG_TYPE1) ||
+	        rig_tree_exists(x->root, IOMMUFD) || (x->function && x->s.noiommu))
+		return;
+	rig_command(rig_found(x, "/sys/module", "no vfio_iommu_type1; no " IOMMUFD),
+	        "modprobe vfio_iommu_type1 || modprobe iommufd");
+}
+
+void rig_look_lockdown(struct rig_exam *x)
+{
+	char line[LINE];
+
+	if (!rig_ksysfs_line(x->root, LOCKDOWN, line, sizeof(line)) || strstr(line, "[none]"))
+		return;
+	(void)rig_found(x, LOCKDOWN, "%s", line);
+}
+
+/* -- What there is, and which of it -- */
+
+/* The order of src/vfio/kernel_select.c: the function's node where it exists and serves, else its group. */
+static void add_choice(struct rig_exam *x, struct rig_text *t, bool iommufd, bool type1)
+{
+	if (!x->function)
+		return;
+	if (x->s.noiommu)
+		rig_text_addf(t, "; taken: no-IOMMU, if transport=noiommu asks for it");
+	else if (iommufd && *x->s.cdev)
+		rig_text_addf(t, "; taken: iommufd, because the function has the node %s%s", x->s.cdev,
+		        type1 ? " (type1 if that does not serve)" : "");
+	else if (type1 || iommufd)
+		rig_text_addf(t, "; taken: type1, because the function has no node of its own%s",
+		        rig_is_vfio_driver(x->s.driver) ? "" : " yet");
+}
+
+void rig_look_kernel(struct rig_exam *x)
+{
+	bool iommufd = rig_tree_exists(x->root, IOMMUFD), type1 = rig_tree_exists(x->root, RIG_TYPE1);
+	unsigned release = rig_kernel_release(x);
+	char line[64], content[RIG_FINDING_CONTENT];
+	struct rig_text t;
+
+	if (!release)
+		return;
+	(void)rig_ksysfs_line(x->root, "/proc/sys/kernel/osrelease", line, sizeof(line));
+	rig_text_init(&t, content, sizeof(content));
+	rig_text_addf(&t, "Linux %s: %s, %s", line, type1 ? "type1" : "no type1",
+	        iommufd ? "iommufd" : "no iommufd");
+	if (switch_on(x, NOIOMMU))
+		rig_text_addf(&t, ", no-IOMMU (its switch is on)");
+	if (release < HAS_CDEV)
+		rig_text_addf(&t, ", no nodes for functions (from 6.6)");
+	if (release < HAS_PEER_DMABUF && iommufd)
+		rig_text_addf(&t, ", peer mappings by type1 only (iommufd: from 6.19)");
+	add_choice(x, &t, iommufd, type1);
+	(void)rig_found(x, "/proc/sys/kernel/osrelease", "%s", content);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory: how much may be locked, how many mappings there may be, huge pages. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "doctor_private.h"
+#include "text.h"
+#include "tree.h"
+
+#define LIMITS   "/proc/self/limits"
+#define STATUS   "/proc/self/status"
+#define ENTRIES  RIG_TYPE1 "/parameters/dma_entry_limit"
+#define NODES    "/sys/devices/system/node"
+#define HUGE_ALL "/sys/kernel/mm/hugepages"
+
+/* capabilities(7) */
+#define CAP_IPC_LOCK 14u
+#define KIB_SHIFT    10u
+
+enum { LINE = 256 };
+
+struct field {
+	const char *name;
+	char text[LINE];
+};
+
+static int is_field(void *arg, char *line)
+{
+	struct field *f = arg;
+	size_t n = strlen(f->name);
+
+	if (strncmp(line, f->name, n) != 0)
+		return 0;
+	line += n;
+	line += strspn(line, " \t");
+	snprintf(f->text, sizeof(f->text), "%s", line);
+	return 1;
+}
+
+/* The rest of the line that begins with name. */
+static bool field(const struct rig_exam *x, const char *path, const char *name, struct field *f)
+{
+	char *text = rig_tree_read(x->root, path, NULL);
+	bool found;
+
+	f->name = name;
+	found = rig_tree_lines(text, is_field, f) != 0;
+	free(text);
+	return found;
+}
+
+/* -- RLIMIT_MEMLOCK -- */
+
+static bool may_lock_all(const struct rig_exam *x)
+{
+	struct field f;
+
+	return field(x, STATUS, "CapEff:", &f) && (strtoull(f.text, NULL, 16) >> CAP_IPC_LOCK & 1);
+}
+
+static uint64_t locked_now(const struct rig_exam *x)
+{
+	struct field f;
+	uint64_t kib = 0;
+
+	if (field(x, STATUS, "VmLck:", &f))
+		kib += strtoull(f.text, NULL, 10);
+	if (field(x, STATUS, "VmPin:", &f))
+		kib += strtoull(f.text, NULL, 10);
+	return kib << KIB_SHIFT;
+}
+
+static uint64_t bar_bytes(const struct rig_exam *x)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; x->function && i < RIG_KSYSFS_BARS; i++)
+		bytes += x->s.bar_bytes[i];
+	return bytes;
+}
+
+void rig_look_memlock(struct rig_exam *x)
+{
+	uint64_t limit, need = x->pin + locked_now(x), bars = bar_bytes(x);
+	struct rig_finding *f;
+	struct field line;
+	char more[96] = "";
+
+	if (!field(x, LIMITS, "Max locked memory", &line) || !isdigit((unsigned char)*line.text) ||
+	        may_lock_all(x))
+		return;
+	limit = strtoull(line.text, NULL, 10);
+	if (limit >= need)
+		return;
+	if (bars)
+		snprintf(more, sizeof(more), "; peers that map its BARs may be charged %" PRIu64 " KiB more",
+		        bars >> KIB_SHIFT);
+	f = rig_found(x, LIMITS,
+	        "limit %" PRIu64 " KiB, needed %" PRIu64 " KiB (%" PRIu64 " KiB pinned for the function)%s",
+	        limit >> KIB_SHIFT, need >> KIB_SHIFT, x->pin >> KIB_SHIFT, more);
+	rig_command(f,
+	        "ulimit -l %" PRIu64 "   # as root in that shell, or: prlimit --memlock=%" PRIu64 " --pid $$",
+	        need >> KIB_SHIFT, need);
+	rig_command(f,
+	        "# for good: \"USER - memlock %" PRIu64
+	        "\" in /etc/security/limits.d/rig.conf, LimitMEMLOCK= of a service",
+	        need >> KIB_SHIFT);
+}
+
+/* -- dma_entry_limit -- */
+
+void rig_look_entries(struct rig_exam *x)
+{
+	uint64_t need = (x->pin + RIG_DOCTOR_PIN - 1) / RIG_DOCTOR_PIN, limit;
+	struct rig_finding *f;
+	char line[32];
+
+	/* Beside arenas: the segments and rings that a port maps by themselves. */
+	const uint64_t beside = 16;
+
+	if (!rig_ksysfs_line(x->root, ENTRIES, line, sizeof(line)) || !isdigit((unsigned char)*line))
+		return;
+	limit = strtoull(line, NULL, 10);
+	need += beside;
+	if (limit > need)
+		return;
+	f = rig_found(x, ENTRIES,
+	        "%" PRIu64 ", needed about %" PRIu64 " (one each %" PRIu64 " MiB, and %" PRIu64 ")", limit,
+	        need, RIG_DOCTOR_PIN >> 20, beside);
+	rig_command(f, "echo 65535 > " ENTRIES "   # before the function is opened");
+}
+
+/* -- Huge pages -- */
+
+struct huge {
+	const struct rig_exam *x;
+	const char *folder;   /* of pools: one node's or the machine's */
+	int node;             /* -1: the machine's */
+	struct rig_text text; /* "2048 KiB: 12 of 64 free; ..." */
+	uint64_t total, free;
+	uint64_t here_free, else_free; /* on the function's node and the others */
+};
+
+static uint64_t count(const struct huge *h, const char *pool, const char *what)
+{
+	char path[PATH_MAX], line[32];
+
+	snprintf(path, sizeof(path), "%s/%s/%s", h->folder, pool, what);
+	return rig_ksysfs_line(h->x->root, path, line, sizeof(line)) ? strtoull(line, NULL, 10) : 0;
+}
+
+/* "hugepages-2048kB". */
+static int add_pool(void *arg, const char *pool)
+{
+	struct huge *h = arg;
+	uint64_t kib, total, free_now;
+
+	if (sscanf(pool, "hugepages-%" SCNu64 "kB", &kib) != 1)
+		return 0;
+	total = count(h, pool, "nr_hugepages");
+	free_now = count(h, pool, "free_hugepages");
+	h->total += total;
+	h->free += free_now;
+	if (!total)
+		return 0;
+	rig_text_addf(&h->text, "%s", h->text.used ? "; " : "");
+	if (h->node >= 0)
+		rig_text_addf(&h->text, "node %d, ", h->node);
+	rig_text_addf(&h->text, "%" PRIu64 " KiB: %" PRIu64 " of %" PRIu64 " free", kib, free_now, total);
+	return 0;
+}
+
+static int add_node(void *arg, const char *name)
+{
+	struct huge *h = arg;
+	char folder[PATH_MAX];
+	uint64_t before = h->free;
+
+	if (sscanf(name, "node%d", &h->node) != 1)
+		return 0;
+	snprintf(folder, sizeof(folder), NODES "/%s/hugepages", name);
+	h->folder = folder;
+	(void)rig_tree_each(h->x->root, folder, add_pool, h);
+	*(h->x->function && h->node == h->x->s.numa ? &h->here_free : &h->else_free) += h->free - before;
+	return 0;
+}
+
+static const char *count_huge(const struct rig_exam *x, struct huge *h, char *content, size_t bytes)
+{
+	*h = (struct huge){.x = x, .node = -1, .folder = HUGE_ALL};
+	rig_text_init(&h->text, content, bytes);
+	if (rig_tree_exists(x->root, NODES)) {
+		(void)rig_tree_each(x->root, NODES, add_node, h);
+		return NODES;
+	}
+	(void)rig_tree_each(x->root, HUGE_ALL, add_pool, h);
+	return HUGE_ALL;
+}
+
+void rig_look_huge(struct rig_exam *x)
+{
+	char content[RIG_FINDING_CONTENT];
+	struct huge h;
+	const char *file = count_huge(x, &h, content, sizeof(content));
+
+	if (h.total)
+		(void)rig_found(x, file, "%s", content);
+}
+
+void rig_look_huge_none(struct rig_exam *x)
+{
+	char content[RIG_FINDING_CONTENT];
+	struct huge h;
+
+	(void)count_huge(x, &h, content, sizeof(content));
+	if (h.total || !rig_tree_exists(x->root, HUGE_ALL))
+		return;
+	rig_command(rig_found(x, HUGE_ALL, "0 pages of every size"),
+	        "echo %" PRIu64 " > " HUGE_ALL "/hugepages-2048kB/nr_hugepages",
+	        (x->pin + (2u << 20) - 1) / (2u << 20));
+}
+
+void rig_look_huge_node(struct rig_exam *x)
+{
+	char content[RIG_FINDING_CONTENT];
+	struct huge h;
+
+	(void)count_huge(x, &h, content, sizeof(content));
+	if (x->s.numa < 0 || h.here_free || !h.else_free)
+		return;
+	rig_command(rig_found(x, rig_attribute_path(x->s.bdf, "numa_node"), "%d; %s", x->s.numa, content),
+	        "echo %" PRIu64 " > " NODES "/node%d/hugepages/hugepages-2048kB/nr_hugepages",
+	        (x->pin + (2u << 20) - 1) / (2u << 20), x->s.numa);
+}
