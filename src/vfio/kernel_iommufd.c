@@ -44,6 +44,14 @@ static int add_space(struct rig_kernel *k, int fd, int group, struct rig_kspace 
 	return 0;
 }
 
+static int no_iommufd(const struct rig_kernel *k, int err)
+{
+	if (err != ENOENT && err != ENODEV)
+		return rig_kexplain_node(k, err, IOMMU);
+	return rig_vfio_fail(
+	        ENOTSUP, "modprobe iommufd; Linux 6.6 or later with CONFIG_IOMMUFD has it", "no " IOMMU);
+}
+
 int rig_kiommufd_space(struct rig_kernel *k, const struct rig_pci_fds *fds, int group)
 {
 	bool given = fds && fds->iommufd >= 0;
@@ -53,8 +61,7 @@ int rig_kiommufd_space(struct rig_kernel *k, const struct rig_pci_fds *fds, int 
 	k->space = given ? NULL : rig_kspace_join(RIG_KSPACE_IOMMUFD, group);
 	if (!k->space) {
 		fd = given ? k->env->sys->dup(fds->iommufd) : k->env->sys->open(IOMMU, O_RDWR);
-		err = fd < 0 ? rig_kexplain_node(k, errno, IOMMU)
-		             : add_space(k, fd, given ? -1 : group, &k->space);
+		err = fd < 0 ? no_iommufd(k, errno) : add_space(k, fd, given ? -1 : group, &k->space);
 	}
 	rig_kspace_unlock();
 	return err;

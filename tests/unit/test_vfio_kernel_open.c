@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "counters.h"
+#include "irq.h"
 #include "kernel.h"
 #include "log.h"
 #include "pci.h"
@@ -293,6 +294,43 @@ static void the_process_that_holds_a_function_is_named(void **state)
 	close(ready[1]);
 }
 
+static unsigned count_open(void)
+{
+	unsigned n = 0;
+
+	for (int fd = 3; fd < 256; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* The child closes the parent's descriptors: the lock and the device end with the parent, whatever its children do. */
+static void a_child_of_fork_has_none_of_it_and_the_parent_keeps_all(void **state)
+{
+	unsigned before = count_open();
+	struct rig_pci *f = must_open(RIG_PCI_IOMMUFD);
+	pid_t child = fork();
+	int status;
+
+	(void)state;
+	assert_true(child >= 0);
+	if (child == 0) {
+		uint32_t v;
+		bool ok = rig_pci_gone(f, NULL) && rig_pci_config_read(f, 0, 2, &v) == -ENODEV;
+
+		rig_pci_close(f);
+		/* What is left are the copies that the fake itself holds. */
+		for (unsigned n = RIG_IRQ_ERR; n <= RIG_IRQ_REQ; n++)
+			before += kernel.function[0].irq[n][0] >= 0;
+		_exit(ok && count_open() == before ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(rig_pci_check(f), 0);
+	refused(RIG_PCI_ANY, -EBUSY, "by this process");
+	rig_pci_close(f);
+	assert_int_equal(count_open(), before);
+}
+
 static void nothing_is_left_whichever_system_call_fails(void **state)
 {
 	static const enum rig_pci_transport ways[] = {RIG_PCI_TYPE1, RIG_PCI_IOMMUFD, RIG_PCI_ANY};
@@ -410,6 +448,7 @@ int main(void)
 	        TEST(an_identity_that_changed_is_refused),
 	        TEST(a_function_that_this_process_has_is_not_taken_again),
 	        TEST(the_process_that_holds_a_function_is_named),
+	        TEST(a_child_of_fork_has_none_of_it_and_the_parent_keeps_all),
 	        TEST(nothing_is_left_whichever_system_call_fails),
 	        TEST(the_callers_descriptors_serve_and_stay_the_callers),
 	        TEST(bars_have_their_bus_addresses_and_their_holes),
