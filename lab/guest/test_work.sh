@@ -51,6 +51,10 @@ submit_and_poll_make_no_call() {
 	status 0 lab_device quiet "$(device a ,completion=store)"
 }
 
+edu_copies_under_its_mask_beside_a_board_with_high_addresses() {
+	status 0 lab_device edu "$(device a)" "$(device edu)"
+}
+
 work_of_two_functions_waits_on_each_other() {
 	status 0 lab_device pair "$(device a)" "$(device b)"
 	status 0 lab_device pair "$(device b)" "$(device a ,completion=store)"

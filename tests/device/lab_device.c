@@ -22,6 +22,8 @@ static const struct {
         {"outside", 2, check_outside,
                 "DEVICE TRANSPORT: the IOMMU refuses, and the device's fault is reported"},
         {"many", 3, check_many, "DEVICE N WORDS: more than N mappings are refused, in these words"},
+        {"edu", 2, check_edu,
+                "DEVICE EDU: edu copies and computes while the board uses addresses beyond edu's"},
 };
 
 int main(int argc, char **argv)

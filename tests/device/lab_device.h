@@ -26,6 +26,7 @@ void check_quiet(char **argument);
 void check_pair(char **argument);
 void check_outside(char **argument);
 void check_many(char **argument);
+void check_edu(char **argument);
 
 /* ---- What they share ---- */
 

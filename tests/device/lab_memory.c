@@ -9,11 +9,16 @@
 
 #include "lab_device.h"
 #include "raw.h"
+#include "rig_edu.h"
 
-#define PAGE       4096u
-#define MAX_FDS    256
-#define MAX_IOAS   16u
-#define LINK_BYTES 100
+#define PAGE          4096u
+#define MAX_FDS       256
+#define MAX_IOAS      16u
+#define LINK_BYTES    100
+#define EDU_BYTES     4096u
+#define EDU_ROUNDS    4
+#define EDU_END       (UINT64_C(1) << 28) /* of what its engine addresses */
+#define TEN_FACTORIAL 3628800u
 /* System memory in the board's address space, src/board/rvx1's layout: this plus the bus address. */
 #define SYSTEM_VA (UINT64_C(64) << 40)
 
@@ -109,9 +114,70 @@ void check_many(char **argument)
 	lab_check(err, "more mappings than the limit are refused");
 	printf("%lu pages were mapped, then %d: %s\n", i - 1, err, rig_error());
 	lab_check(strstr(rig_error(), argument[2]), "the text names the limit");
-	lab_works(device);
 	for (i = 0; i <= most; i++)
 		rig_buffer_put(buffer[i]);
+	lab_works(device);
 	lab_close(device);
 	free(buffer);
+}
+
+static void copy_through(struct rig_device *edu, unsigned round)
+{
+	uint8_t out[EDU_BYTES], in[EDU_BYTES];
+	struct rig_buffer *buffer;
+	size_t i;
+
+	for (i = 0; i < sizeof(out); i++)
+		out[i] = (uint8_t)(i * 7 + i / 256 + round);
+	memset(in, 0, sizeof(in));
+	lab_must(rig_buffer_create(edu, RIG_DEVICE, sizeof(out), &buffer), "edu's buffer");
+	lab_must(rig_buffer_write(buffer, 0, out, sizeof(out)), "a copy into edu");
+	lab_must(rig_buffer_read(buffer, 0, in, sizeof(in)), "a copy out of edu");
+	lab_check(!memcmp(in, out, sizeof(in)), "what edu gives back is what it got");
+	rig_buffer_put(buffer);
+}
+
+static void factorial(struct rig_device *edu)
+{
+	uint32_t words[RIG_EDU_REQUEST_WORDS] = {RIG_EDU_FACTORIAL, 10};
+	struct rig_work part = {
+	        .kind = RIG_WORDS, .u.words = {.words = words, .count = RIG_EDU_REQUEST_WORDS}};
+	struct rig_fixed fixed = {.access = RIG_WRITE};
+	const struct rig_description description = {
+	        .version = RIG_EDGE_VERSION, .parts = &part, .nparts = 1, .fixed = &fixed, .nfixed = 1};
+	struct rig_submission *submission;
+	struct rig_point point;
+	uint32_t answer = 0;
+
+	lab_must(rig_buffer_create(edu, RIG_PINNED, sizeof(answer), &fixed.buffer), "pinned buffer");
+	lab_check(rig_buffer_address(fixed.buffer) < EDU_END, "edu's memory is where its engine reaches");
+	words[2] = (uint32_t)rig_buffer_address(fixed.buffer);
+	lab_must(rig_submission_make(edu, &description, &submission), "words");
+	lab_must(rig_submit(submission, NULL, NULL, 0, &point), "submit");
+	lab_must(rig_wait(point), "wait");
+	lab_must(rig_buffer_read(fixed.buffer, 0, &answer, sizeof(answer)), "read");
+	lab_check(answer == TEN_FACTORIAL, "10! is 3628800");
+	rig_submission_put(submission);
+	rig_buffer_put(fixed.buffer);
+}
+
+/* Two boards of one process, each with the addresses that its mask allows: argument[0] the RVX-1, argument[1] edu. */
+void check_edu(char **argument)
+{
+	struct rig_device *board = lab_open(argument[0]), *edu = lab_open(argument[1]);
+	struct rig_buffer *high;
+	unsigned i;
+
+	lab_must(rig_buffer_of_host(board, pages(PAGE), PAGE, &high), "buffer of host memory");
+	lab_check(
+	        rig_buffer_address(high) - SYSTEM_VA >= EDU_END, "the board uses addresses that edu cannot");
+	for (i = 0; i < EDU_ROUNDS; i++) {
+		copy_through(edu, i);
+		lab_works(board);
+	}
+	factorial(edu);
+	rig_buffer_put(high);
+	lab_close(edu);
+	lab_works(board);
+	lab_close(board);
 }
