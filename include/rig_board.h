@@ -40,11 +40,14 @@ struct rig_mmu_format; /* a page-table format: src/mmu */
 struct rig_pci;        /* the taken function: src/vfio */
 struct rig_log;
 
+/* The most bytes of an image's path, with its end. */
+#define RIG_FIRMWARE_PATH 4096u
+
 struct rig_port {
 	struct rig_pci *function;
 	const struct rig_log *log;
 	void *state;              /* the board's, state_bytes, zeroed before the first stage */
-	const char *firmware_dir; /* where images are looked for first, or NULL */
+	const char *firmware_dir; /* where alone images are looked for, or NULL */
 	unsigned boot_ms;         /* the deadline of each boot stage that waits */
 	bool all_messages;        /* tests: no window is mapped */
 };
@@ -255,9 +258,15 @@ struct rig_port_until {
 RIG_API int rig_port_wait32(struct rig_port *port, const struct rig_win *win,
         const struct rig_port_until *until, const struct rig_port_until *unless);
 
-/* Reads a whole firmware image `name` from RIG_FIRMWARE_DIR, port->firmware_dir, the build folder or the installed
-   folder, in that order; the caller frees *bytes. -ENOENT names every place that was tried. */
-RIG_API int rig_port_firmware(struct rig_port *port, const char *name, uint8_t **bytes, size_t *count);
+struct rig_firmware {
+	uint8_t *bytes; /* the whole file; the caller frees them */
+	size_t count;
+	char path[RIG_FIRMWARE_PATH]; /* that was read, for messages */
+};
+
+/* Reads the firmware image `name` from port->firmware_dir if there is one, else from the folder that RIG_FIRMWARE_DIR names if
+   it does, else from the build folder or the installed folder. -ENOENT names every place that was tried. */
+RIG_API int rig_port_firmware(struct rig_port *port, const char *name, struct rig_firmware *image);
 
 /* Stores into host memory as a DMA write of the function to bus address `iova` would, for ports whose host does a part of
    the board's work: all of it, or -EFAULT (not mapped for the function) or -EACCES. From the worker. */

@@ -133,9 +133,9 @@ static int print_man(void)
 		troff(statuses[i]);
 		printf(".br\n");
 	}
-	printf(".SH ENVIRONMENT\n.TP\nRIG_MODEL_DIR\nwhere rvx1\\-model is looked for "
-	       "first\n.TP\nRIG_FIRMWARE_DIR\n"
-	       "where firmware images are looked for first\n"
+	printf(".SH ENVIRONMENT\n.TP\nRIG_MODEL_DIR\nthe folder of "
+	       "rvx1\\-model\n.TP\nRIG_FIRMWARE_DIR\n"
+	       "the folder of the firmware images, unless DEVICE has firmware=\n"
 	       ".SH EXAMPLES\n.nf\nrigctl info sim\nrigctl run sim scale.elf scale \\-\\-grid 4 \\-\\-group "
 	       "256 "
 	       "inout:in.bin,out.bin u32:1000 f32:2.5\nrigctl run sim:hang=60s,mem=1G slow.elf slow "

@@ -12,7 +12,7 @@
 #include "find.h"
 #include "text.h"
 
-#define PLACES 5
+#define PLACES 3
 
 /* The program or library that this code is in, with no link in its path; false if the system does not tell. */
 static bool own_path(char path[PATH_MAX])
@@ -56,30 +56,49 @@ static const char *beside(const char *own, char folder[PATH_MAX])
 	return strcat(folder, libexec);
 }
 
-int rig_find_file(const char *first, const char *variable, enum rig_find what, const char *name, char *path,
-        size_t bytes)
+static int enter(const char *folder, const char *name, char *path, size_t bytes)
 {
+	int n = snprintf(path, bytes, "%s/%s", folder, name);
+
+	if (n < 0 || (size_t)n >= bytes)
+		return -ENAMETOOLONG;
+	return access(path, R_OK) ? -ENOENT : 0;
+}
+
+static int find_in(const char *folder, const char *from, const char *name, char *path, size_t bytes)
+{
+	int err = enter(folder, name, path, bytes);
+
+	if (err == -ENOENT)
+		snprintf(path, bytes, "%s: not in %s, the folder that %s names", name, folder, from);
+	else if (err)
+		snprintf(path, bytes, "%s: the name of its folder is too long", name);
+	return err;
+}
+
+int rig_find_file(const char *only, enum rig_find what, const char *name, char *path, size_t bytes)
+{
+	const char *variable = what == RIG_FIND_FIRMWARE ? "RIG_FIRMWARE_DIR" : "RIG_MODEL_DIR";
+	const char *set = secure_getenv(variable);
 	char own[PATH_MAX], installed[PATH_MAX];
 	bool known = own_path(own);
-	const char *folders[PLACES] = {first, secure_getenv(variable), known ? built(what, own) : NULL,
-	        known ? beside(own, installed) : NULL, RIG_LIBEXEC_DIR};
+	const char *folders[PLACES] = {
+	        known ? built(what, own) : NULL, known ? beside(own, installed) : NULL, RIG_LIBEXEC_DIR};
 	struct rig_text tried;
 	unsigned i;
 
-	for (i = 0; i < PLACES; i++) {
-		int n;
-
-		if (!folders[i])
-			continue;
-		n = snprintf(path, bytes, "%s/%s", folders[i], name);
-		if (n < 0 || (size_t)n >= bytes)
-			return -ENAMETOOLONG;
-		if (!access(path, R_OK))
+	if (only)
+		return find_in(only, "the option", name, path, bytes);
+	if (set && *set)
+		return find_in(set, variable, name, path, bytes);
+	for (i = 0; i < PLACES; i++)
+		if (folders[i] && !enter(folders[i], name, path, bytes))
 			return 0;
-	}
 	rig_text_init(&tried, path, bytes);
+	rig_text_addf(&tried, "%s: not in ", name);
 	for (i = 0; i < PLACES; i++)
 		if (folders[i])
-			rig_text_addf(&tried, "%s%s", tried.used ? ", " : "", folders[i]);
+			rig_text_addf(&tried, "%s, ", folders[i]);
+	rig_text_addf(&tried, "and %s names no other folder", variable);
 	return -ENOENT;
 }

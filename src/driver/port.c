@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -65,14 +65,14 @@ int rig_port_dma_write(struct rig_port *port, uint64_t iova, const void *bytes, 
 	           : 0;
 }
 
-static int read_all(int fd, const char *path, uint8_t **bytes, size_t *count)
+static int read_all(int fd, struct rig_firmware *image)
 {
 	uint8_t *at = malloc(MAX_FIRMWARE + 1u);
 	size_t have = 0;
 	ssize_t n = 1;
 
 	if (!at)
-		return rig_error_set(-ENOMEM, "out of memory for the firmware image %s", path);
+		return rig_error_set(-ENOMEM, "out of memory for the firmware image %s", image->path);
 	while (have <= MAX_FIRMWARE && n > 0) {
 		n = read(fd, at + have, MAX_FIRMWARE + 1u - have);
 		if (n > 0)
@@ -84,28 +84,27 @@ static int read_all(int fd, const char *path, uint8_t **bytes, size_t *count)
 		int err = n < 0 ? -errno : -EFBIG;
 
 		free(at);
-		return rig_error_set(err, "firmware image %s: %s", path,
+		return rig_error_set(err, "firmware image %s: %s", image->path,
 		        err == -EFBIG ? "larger than 16 MiB" : "cannot be read");
 	}
-	*bytes = at;
-	*count = have;
+	image->bytes = at;
+	image->count = have;
 	return 0;
 }
 
-int rig_port_firmware(struct rig_port *port, const char *name, uint8_t **bytes, size_t *count)
+int rig_port_firmware(struct rig_port *port, const char *name, struct rig_firmware *image)
 {
-	char path[PATH_MAX];
 	int fd, err = rig_find_file(
-	                port->firmware_dir, "RIG_FIRMWARE_DIR", RIG_FIND_FIRMWARE, name, path, sizeof(path));
+	                port->firmware_dir, RIG_FIND_FIRMWARE, name, image->path, sizeof(image->path));
 
 	if (err)
-		return rig_error_set(err, "firmware image %s: not found in %s", name, path);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+		return rig_error_set(err, "firmware image %s", image->path);
+	fd = open(image->path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		err = -errno;
-		return rig_error_set(err, "firmware image %s: cannot be opened", path);
+		return rig_error_set(err, "firmware image %s: %s", image->path, strerrordesc_np(-err));
 	}
-	err = read_all(fd, path, bytes, count);
+	err = read_all(fd, image);
 	close(fd);
 	return err;
 }

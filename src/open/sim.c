@@ -112,11 +112,10 @@ int rig_sim_start(const struct rig_spec *spec, struct rig_sim **out, int *fd)
 	struct rig_sim *sim;
 	char path[PATH_MAX];
 	struct arguments a;
-	int pair[2],
-	        err = rig_find_file(NULL, "RIG_MODEL_DIR", RIG_FIND_MODEL, MODEL_NAME, path, sizeof(path));
+	int pair[2], err = rig_find_file(NULL, RIG_FIND_MODEL, MODEL_NAME, path, sizeof(path));
 
 	if (err)
-		return rig_error_set(err, "the model %s: not found in %s", MODEL_NAME, path);
+		return rig_error_set(err, "the model %s", path);
 	sim = calloc(1, sizeof(*sim));
 	if (!sim)
 		return rig_error_set(-ENOMEM, "out of host memory");

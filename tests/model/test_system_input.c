@@ -517,6 +517,13 @@ static void firmware_cut_short_is_not_run(void **state)
 	sys_assert_works("sim");
 }
 
+static void a_named_firmware_folder_that_lacks_the_image_is_not_passed_over(void **state)
+{
+	(void)state;
+	refuse_firmware("not in fw");
+	sys_assert_works("sim");
+}
+
 /* Puts an empty folder over the build's firmware, for this process and what it starts. */
 static int hide_firmware(void *arg)
 {
@@ -537,12 +544,13 @@ static void firmware_that_is_nowhere_is_said_with_where_it_was_looked_for(void *
 	struct sys_result result;
 
 	(void)state;
-	sys_start_before(&p, "rigctl run sim:firmware=fw " GLOBALS OUT, &before);
+	sys_start_before(&p, "rigctl run sim " GLOBALS OUT, &before);
 	sys_finish(&p, &result);
 	if (result.status == 126)
 		skip(); /* no mount namespaces here */
 	sys_assert_failed(&result, NOT_OPENED, "rvx1-firmware.bin");
 	assert_non_null(strstr(result.err, SYS_BUILD "/firmware"));
+	assert_non_null(strstr(result.err, "RIG_FIRMWARE_DIR"));
 	assert_int_equal(access(sys_path("o.bin"), F_OK), -1);
 	sys_assert_works("sim");
 }
@@ -569,6 +577,7 @@ int main(void)
 	        cmocka_unit_test(boards_that_do_not_boot_end_with_status_3),
 	        cmocka_unit_test(firmware_with_a_flipped_bit_is_not_run),
 	        cmocka_unit_test(firmware_cut_short_is_not_run),
+	        cmocka_unit_test(a_named_firmware_folder_that_lacks_the_image_is_not_passed_over),
 	        cmocka_unit_test(firmware_that_is_nowhere_is_said_with_where_it_was_looked_for),
 	};
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -364,13 +365,24 @@ static void a_fault_of_the_board_wakes_a_sleeper_with_its_text(void **state)
 	assert_non_null(strstr(fault, "opcode 5"));
 }
 
-static void a_firmware_folder_without_an_image_leaves_it_to_the_next_folder(void **state)
+static void a_named_firmware_folder_without_the_image_is_an_error_that_names_both(void **state)
 {
 	struct passive_options options = {.firmware_dir = "/nonexistent"};
+	struct passive p;
 
 	(void)state;
-	teardown(NULL);
-	open_with(&options);
+	assert_int_equal(passive_make(&p, &options, 0), -ENOENT);
+	assert_non_null(strstr(p.why, "rvx1-firmware.bin: not in /nonexistent"));
+	passive_close(&p);
+	assert_int_equal(setenv("RIG_FIRMWARE_DIR", "/nowhere", 1), 0);
+	assert_int_equal(passive_make(&p, NULL, 0), -ENOENT);
+	assert_non_null(strstr(p.why, "not in /nowhere, the folder that RIG_FIRMWARE_DIR names"));
+	passive_close(&p);
+	/* An empty variable names none. */
+	assert_int_equal(setenv("RIG_FIRMWARE_DIR", "", 1), 0);
+	assert_int_equal(passive_make(&p, NULL, 0), 0);
+	passive_close(&p);
+	unsetenv("RIG_FIRMWARE_DIR");
 }
 
 static void a_refused_make_gives_the_function_back(void **state)
@@ -418,7 +430,7 @@ int main(void)
 	        CASE(a_function_that_left_runs_nothing_so_its_word_is_raised),
 	        CASE(a_function_that_left_faults_every_call_with_the_reason),
 	        CASE(a_fault_of_the_board_wakes_a_sleeper_with_its_text),
-	        CASE(a_firmware_folder_without_an_image_leaves_it_to_the_next_folder),
+	        CASE(a_named_firmware_folder_without_the_image_is_an_error_that_names_both),
 	        CASE(a_refused_make_gives_the_function_back),
 	};
 

@@ -137,23 +137,22 @@ static int load_firmware(struct rig_port *port)
 {
 	struct rvx1 *rvx1 = rvx1_of(port);
 	struct rig_fw_image image;
-	uint8_t *bytes;
-	size_t count;
-	int err = rig_port_firmware(port, RVX1_FIRMWARE_FILE, &bytes, &count);
+	struct rig_firmware file;
+	int err = rig_port_firmware(port, RVX1_FIRMWARE_FILE, &file);
 
 	if (err)
 		return err;
-	err = rig_fw_verify(bytes, count, digest);
+	err = rig_fw_verify(file.bytes, file.count, digest);
 	if (err) {
 		rig_error_set(err,
 		        "%s, %zu bytes: its BLAKE2b-256 digest is not the one this driver was built with; "
 		        "install the image that came with the library, or set RIG_FIRMWARE_DIR to its folder",
-		        RVX1_FIRMWARE_FILE, count);
+		        file.path, file.count);
 		goto out;
 	}
-	err = rig_fw_parse(bytes, count, &image);
+	err = rig_fw_parse(file.bytes, file.count, &image);
 	if (err) {
-		rig_error_set(err, "%s, %zu bytes: not an image of format %u", RVX1_FIRMWARE_FILE, count,
+		rig_error_set(err, "%s, %zu bytes: not an image of format %u", file.path, file.count,
 		        RVX1_FW_FORMAT);
 		goto out;
 	}
@@ -161,7 +160,7 @@ static int load_firmware(struct rig_port *port)
 	if (!err)
 		rig_win_store64(&rvx1->regs, RVX1_CP_ENTRY, image.entry);
 out:
-	free(bytes);
+	free(file.bytes);
 	return err;
 }
 
