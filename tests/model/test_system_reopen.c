@@ -14,13 +14,13 @@ struct loss {
 };
 
 static const struct loss kernels[] = {
-        {"read_null", "page fault: read of 0x0 ", "kernel read_null", 1},
-        {"write_outside", "page fault: write of 0x200000000010 ", "kernel write_outside", 1},
-        {"garbage", "illegal instruction 0xffffffff", "kernel garbage", 1},
-        {"recurse", "page fault: write", "kernel recurse", 1},
-        {"barrier_short", "barrier", "kernel barrier_short", 4},
-        {"trap", "pc 0x", "kernel trap", 1},
-        {"misaligned", "misaligned", "kernel misaligned", 1},
+        {"read_null", "page fault: read of 0x0 ", "kernel read_null", 1, 0},
+        {"write_outside", "page fault: write of 0x200000000010 ", "kernel write_outside", 1, 0},
+        {"garbage", "illegal instruction 0xffffffff", "kernel garbage", 1, 0},
+        {"recurse", "page fault: write", "kernel recurse", 1, 0},
+        {"barrier_short", "barrier", "kernel barrier_short", 4, 0},
+        {"trap", "pc 0x", "kernel trap", 1, 0},
+        {"misaligned", "misaligned", "kernel misaligned", 1, 0},
         {"loop_forever", "no progress for 1000 ms", "1000", 1, 1000},
 };
 
@@ -252,7 +252,7 @@ static void a_board_that_refuses_or_dies_while_booting_is_not_opened_and_leaves_
 /* A device's work goes on while another one in the process is lost. */
 static void a_loss_leaves_the_other_devices_alone(void **state)
 {
-	static const struct loss loss = {"garbage", "illegal", "garbage", 1};
+	static const struct loss loss = {"garbage", "illegal", "garbage", 1, 0};
 	const struct rig_vfio_options options = {.version = RIG_EDGE_VERSION, .name = "board"};
 	struct rig_device *other = sys_open("sim:completion=store");
 	struct rig_opener *opener;
