@@ -250,11 +250,13 @@ static int set_run(struct job *job)
 static int lost(const struct job *job, uint64_t ns)
 {
 	const struct rig_facts *facts = rig_device_facts(job->device);
+	const char *reason;
 
-	return complain(EXIT_FAILED, "%s%s", rig_error(),
-	        facts->has_hang_ms && ns / 1000000 >= (uint64_t)facts->hang_ms
-	                ? "; for a launch that needs longer, give DEVICE the option hang=TIME"
-	                : "");
+	if (facts->has_hang_ms && ns / 1000000 >= (uint64_t)facts->hang_ms && rig_lost(job->device, &reason))
+		return complain(EXIT_FAILED,
+		        "%s lost: %s; for a launch that needs longer, give DEVICE the option hang=TIME",
+		        rig_name(job->device), reason);
+	return complain(EXIT_FAILED, "%s", rig_error());
 }
 
 static int launch_once(struct job *job)

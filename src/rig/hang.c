@@ -7,6 +7,8 @@
 /* The watchdog looks so many times in a hang bound. */
 #define LOOKS 4
 
+#define REMEDY "; work that needs longer needs a larger bound: hang_ms of rig_open_with, or the opener's"
+
 /* Whether the device's own queue waits for a value that its producer has not reached. Under the lock. */
 static bool waits_for_others(const struct rig_device *d)
 {
@@ -51,6 +53,8 @@ uint64_t rig_rt_hang_check(struct rig_device *d)
 	rig_rt_lock(&d->lock);
 	left = look(d);
 	(void)snprintf(reason, sizeof(reason), "no progress for %lld ms", (long long)d->hang_ms);
+	if (!left && rig_rt_is_live(d))
+		d->dead->remedy = REMEDY;
 	lost = !left && rig_rt_lose_locked(d, reason, true);
 	rig_rt_unlock(&d->lock);
 	if (lost) {

@@ -14,7 +14,7 @@ int rig_rt_lost_error(struct rig_device *d)
 	const char *reason = "";
 
 	(void)rig_lost(d, &reason);
-	return rig_error_set(RIG_LOST, "%s lost: %s", d->name, reason);
+	return rig_error_set(RIG_LOST, "%s lost: %s%s", d->name, reason, d->dead->remedy);
 }
 
 /* With the lock held and RT_OWED. The lock is dropped. */

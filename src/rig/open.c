@@ -125,6 +125,7 @@ static struct rig_device *make_device(const char *name)
 		return NULL;
 	}
 	(void)snprintf(d->name, sizeof(d->name), "%s", name);
+	d->dead->remedy = "";
 	(void)snprintf(d->dead->name, sizeof(d->dead->name), "%s", name);
 	(void)pthread_mutex_init(&d->staging_lock, NULL);
 	/* One for the program, one for the device's life. */

@@ -52,6 +52,7 @@ struct rig_rt_dead {
 	_Atomic uint64_t last;
 	char name[RT_NAME_BYTES];
 	char reason[RT_REASON_BYTES];
+	const char *remedy; /* a constant that follows the reason in rig_error; "" for none */
 };
 
 enum {

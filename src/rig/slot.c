@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include <ctype.h>
+#include <stdio.h>
+
 #include "rt.h"
 
 /* A slot whose word is past this is retired, long before its values could end (2^47). */
@@ -103,11 +106,25 @@ struct rig_device *rig_rt_point_device(uint64_t bits)
 	return d;
 }
 
+/* Whether the driver's text of a fault has the value itself. */
+static bool names(const char *reason, unsigned long long value)
+{
+	char text[32];
+	const char *at;
+
+	(void)snprintf(text, sizeof(text), "value %llu", value);
+	at = strstr(reason, text);
+	return at && !isdigit((unsigned char)at[strlen(text)]);
+}
+
 int rig_rt_point_lost(uint64_t bits)
 {
-	const struct rig_rt_dead *dead = dead_of(&rig_rt_slots[rig_rt_slot_of(bits)], rig_rt_value_of(bits));
+	unsigned long long value = rig_rt_value_of(bits);
+	const struct rig_rt_dead *dead = dead_of(&rig_rt_slots[rig_rt_slot_of(bits)], value);
+	char unreached[64] = "";
 
-	return rig_error_set(RIG_LOST, "%s lost: %s (value %llu was not reached)",
-	        dead ? dead->name : "device", dead ? dead->reason : "",
-	        (unsigned long long)rig_rt_value_of(bits));
+	if (!dead || !names(dead->reason, value))
+		(void)snprintf(unreached, sizeof(unreached), " (value %llu was not reached)", value);
+	return rig_error_set(RIG_LOST, "%s lost: %s%s%s", dead ? dead->name : "device",
+	        dead ? dead->reason : "", unreached, dead ? dead->remedy : "");
 }

@@ -282,6 +282,10 @@ static void a_word_that_stands_still_loses_the_device_at_the_bound(void **state)
 	assert_true(rig_lost(b.d, &reason));
 	assert_string_equal(reason, "no progress for 50 ms");
 	assert_string_equal(polled_stop_reason(b.p), "no progress for 50 ms");
+	/* Who waited is told what to do about it. */
+	assert_int_equal(rig_wait(point), RIG_LOST);
+	assert_non_null(strstr(rig_error(), "P0 lost: no progress for 50 ms"));
+	assert_non_null(strstr(rig_error(), "hang_ms"));
 	/* E-244: the first look starts the clock, 50 more end it. */
 	assert_int_equal((clock.now - start) / MS, 51);
 	rig_submission_put(s);
