@@ -184,6 +184,14 @@ struct rig_serial {
 	int (*poll)(struct rig_port *port, const void *op, bool *done);
 };
 
+/* A register by its name, for people. Reading it changes nothing on the board, whatever state that is in. */
+struct rig_board_register {
+	const char *name; /* "QUEUE0.RING": what stands before the dot is a group */
+	uint32_t bar;
+	uint32_t offset; /* in the BAR, bytes */
+	uint32_t width;  /* 4 or 8 bytes, read by one access */
+};
+
 struct rig_board {
 	uint32_t version; /* RIG_BOARD_VERSION */
 	const char *arch;
@@ -238,6 +246,10 @@ struct rig_board {
 
 	/* Stops everything that runs, as far as registers can; never waits for work. Also after a stage that failed. */
 	void (*halt)(struct rig_port *port);
+
+	/* For rigctl regs; may be NULL. */
+	const struct rig_board_register *registers;
+	uint32_t nregisters;
 };
 
 /* ---- Services ------------------------------------------------------------------------------------------------- */
@@ -272,9 +284,10 @@ RIG_API int rig_port_firmware(struct rig_port *port, const char *name, struct ri
    the board's work: all of it, or -EFAULT (not mapped for the function) or -EACCES. From the worker. */
 RIG_API int rig_port_dma_write(struct rig_port *port, uint64_t iova, const void *bytes, uint64_t count);
 
-/* Writes what people call the code at device-virtual `va`: "NAME (0x...)" if a loaded image's function that was asked for
-   starts there, else the address. */
-RIG_API void rig_port_function_name(struct rig_port *port, uint64_t va, char *name, size_t bytes);
+/* Writes what people call the code at device-virtual `pc` of a launch of `entry`: "NAME+0x..." if a loaded image's function
+   that was asked for starts at `entry` ("NAME-0x..." for a function that it called and that lies before it), "NAME (ENTRY)" if
+   pc is nowhere near, else the entry's address. */
+RIG_API void rig_port_code_name(struct rig_port *port, uint64_t entry, uint64_t pc, char *name, size_t bytes);
 
 #ifdef __cplusplus
 }

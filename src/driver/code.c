@@ -8,6 +8,9 @@
 
 #include "device.h"
 
+/* A program counter farther than this from the entry is in no code of its image. */
+#define MOST_CODE (UINT64_C(1) << 24)
+
 struct function {
 	struct function *next;
 	struct rig_launch launch;
@@ -182,16 +185,20 @@ static const struct function *function_at(const struct rig_dev *dev, uint64_t va
 	return NULL;
 }
 
-void rig_port_function_name(struct rig_port *port, uint64_t va, char *name, size_t bytes)
+void rig_port_code_name(struct rig_port *port, uint64_t entry, uint64_t pc, char *name, size_t bytes)
 {
+	bool before = pc < entry;
+	uint64_t off = before ? entry - pc : pc - entry;
 	struct rig_dev *dev = (struct rig_dev *)((uint8_t *)port - offsetof(struct rig_dev, port));
 	const struct function *f;
 
 	pthread_mutex_lock(&dev->images_lock);
-	f = function_at(dev, va);
-	if (f)
-		snprintf(name, bytes, "%s (0x%" PRIx64 ")", f->name, va);
+	f = function_at(dev, entry);
+	if (f && off < MOST_CODE)
+		snprintf(name, bytes, "%s%c0x%" PRIx64, f->name, before ? '-' : '+', off);
+	else if (f)
+		snprintf(name, bytes, "%s (0x%" PRIx64 ")", f->name, entry);
 	else
-		snprintf(name, bytes, "0x%" PRIx64, va);
+		snprintf(name, bytes, "0x%" PRIx64, entry);
 	pthread_mutex_unlock(&dev->images_lock);
 }

@@ -18,12 +18,12 @@ struct loss {
 
 /* What each bad kernel says in its source. */
 static const struct loss kernels[] = {
-        {"read_null", "", "page fault: read of 0x0 ", "kernel read_null"},
-        {"write_outside", "", "page fault: write of 0x200000000010 ", "kernel write_outside"},
+        {"read_null", "", "page fault: read of 0x0 ", "kernel read_null+0x"},
+        {"write_outside", "", "page fault: write of 0x200000000010 ", "kernel write_outside+0x"},
         {"garbage", "", "illegal instruction 0xffffffff", "kernel garbage"},
         {"recurse", "", "page fault: write", "kernel recurse"},
         {"barrier_short", " --group 2", "barrier", "kernel barrier_short"},
-        {"trap", "", "pc 0x", "kernel trap"},
+        {"trap", "", "pc 0x", "kernel trap+0x"},
         {"misaligned", "", "misaligned", "kernel misaligned"},
 };
 

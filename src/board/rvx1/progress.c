@@ -112,13 +112,14 @@ static void packet_fault(const struct rig_win *regs, uint32_t code, char *text, 
 static void thread_fault(struct rig_port *port, uint32_t code, char *text, size_t bytes)
 {
 	const struct rig_win *regs = &rvx1_of(port)->regs;
-	char cause[160], kernel[96];
+	uint64_t pc = rig_win_load64(regs, RVX1_FAULT_PC);
+	char cause[160], place[96];
 
 	fault_cause(regs, code, cause, sizeof(cause));
-	rig_port_function_name(port, rig_win_load64(regs, RVX1_FAULT_ENTRY), kernel, sizeof(kernel));
+	rig_port_code_name(port, rig_win_load64(regs, RVX1_FAULT_ENTRY), pc, place, sizeof(place));
 	snprintf(text, bytes,
 	        "%s at pc 0x%" PRIx64 ", kernel %s, group %u,%u,%u, thread %u, queue %u, value %" PRIu64,
-	        cause, rig_win_load64(regs, RVX1_FAULT_PC), kernel, rig_win_load32(regs, RVX1_FAULT_GROUP),
+	        cause, pc, place, rig_win_load32(regs, RVX1_FAULT_GROUP),
 	        rig_win_load32(regs, RVX1_FAULT_GROUP + 4), rig_win_load32(regs, RVX1_FAULT_GROUP + 8),
 	        rig_win_load32(regs, RVX1_FAULT_THREAD), rig_win_load32(regs, RVX1_FAULT_QUEUE),
 	        rig_win_load64(regs, RVX1_FAULT_VALUE));
