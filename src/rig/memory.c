@@ -127,18 +127,41 @@ static int try_alloc(struct rig_device *d, enum rig_memory kind, uint64_t bytes,
 	return code;
 }
 
-static int refuse(struct rig_device *d, uint64_t bytes)
+static const char *kind_name(enum rig_memory kind)
 {
+	return kind == RIG_PINNED ? "pinned" : kind == RIG_MAPPED ? "mapped" : "device";
+}
+
+/* Only what would help is advised: a budget above what the device has makes no memory. */
+static int refuse(struct rig_device *d, enum rig_memory kind, uint64_t bytes)
+{
+	uint64_t held = rig_held_bytes(d, NULL), budget = rig_budget(d), all = d->facts.budget;
+	const char *name = kind_name(kind);
+
+	if (!is_counted(d, kind))
+		return rig_error_set(-ENOMEM, "%s: no %s memory for %" PRIu64 " bytes", d->name, name, bytes);
+	if (bytes > all)
+		return rig_error_set(-ENOMEM,
+		        "%s: no %s memory for %" PRIu64 " bytes: the device has %" PRIu64 " bytes in all",
+		        d->name, name, bytes, all);
+	if (bytes > budget)
+		return rig_error_set(-ENOMEM,
+		        "%s: no %s memory for %" PRIu64 " bytes: the budget is %" PRIu64
+		        " bytes; raise it, the device has %" PRIu64,
+		        d->name, name, bytes, budget, all);
 	return rig_error_set(-ENOMEM,
-	        "%s: no memory for %" PRIu64 " bytes (%" PRIu64 " held of a budget of %" PRIu64
-	        "); free buffers or raise the budget",
-	        d->name, bytes, rig_held_bytes(d, NULL), rig_budget(d));
+	        "%s: no %s memory for %" PRIu64 " bytes (%" PRIu64 " held of a budget of %" PRIu64
+	        "); free buffers%s",
+	        d->name, name, bytes, held, budget,
+	        bytes > budget - (held < budget ? held : budget) && budget < all ? " or raise the budget"
+	                                                                         : "");
 }
 
 /* Memory that no budget counts is the host's: the driver said what it lacks. */
-static int relay(struct rig_device *d, uint64_t bytes)
+static int relay(struct rig_device *d, enum rig_memory kind, uint64_t bytes)
 {
-	return rig_error_set(-ENOMEM, "%s: no memory for %" PRIu64 " bytes: %s", d->name, bytes, rig_error());
+	return rig_error_set(-ENOMEM, "%s: no %s memory for %" PRIu64 " bytes: %s", d->name, kind_name(kind),
+	        bytes, rig_error());
 }
 
 int rig_rt_mem_alloc(struct rig_device *d, enum rig_memory kind, uint64_t bytes, struct rig_rt_mem **mem)
@@ -153,7 +176,7 @@ int rig_rt_mem_alloc(struct rig_device *d, enum rig_memory kind, uint64_t bytes,
 		return rig_rt_lost_error(d);
 	/* More than the budget in one request: at once, the cache kept. */
 	if (!rounded || (is_counted(d, kind) && bytes > rig_budget(d)))
-		return refuse(d, bytes);
+		return refuse(d, kind, bytes);
 	if (is_counted(d, kind) && rounded > rig_budget(d))
 		rounded = bytes;
 	*mem = rig_rt_cache_take(d, kind, rounded);
@@ -169,7 +192,7 @@ int rig_rt_mem_alloc(struct rig_device *d, enum rig_memory kind, uint64_t bytes,
 		if (code != -ENOMEM)
 			return code;
 		if (round + 1 == RT_ROUNDS)
-			return is_counted(d, kind) ? refuse(d, bytes) : relay(d, bytes);
+			return is_counted(d, kind) ? refuse(d, kind, bytes) : relay(d, kind, bytes);
 		code = rig_rt_reclaim(d, round);
 		if (code)
 			return code;

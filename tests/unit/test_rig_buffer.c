@@ -372,7 +372,10 @@ static void the_budget_bounds_what_the_device_holds(void **state)
 	first = help_buffer(b.d, 64 * KIB);
 	second = help_buffer(b.d, 64 * KIB);
 	assert_int_equal(rig_buffer_create(b.d, RIG_DEVICE, 1, &third), -ENOMEM);
-	assert_non_null(strstr(rig_error(), "budget"));
+	assert_non_null(
+	        strstr(rig_error(), "no device memory for 1 bytes (131072 held of a budget of 131072)"));
+	/* More than the device has is no remedy. */
+	assert_null(strstr(rig_error(), "raise"));
 	/* Cached memory gives way. */
 	rig_buffer_put(second);
 	third = help_buffer(b.d, 4 * KIB);
@@ -381,9 +384,14 @@ static void the_budget_bounds_what_the_device_holds(void **state)
 	rig_buffer_put(third);
 	assert_int_equal(rig_buffer_create(b.d, RIG_DEVICE, 128 * KIB + 1, &third), -ENOMEM);
 	assert_int_equal(polled_held(b.p), 68 * KIB);
+	assert_non_null(strstr(rig_error(), "the device has 131072 bytes in all"));
 	assert_int_equal(rig_buffer_create(b.d, RIG_DEVICE, UINT64_MAX, &third), -ENOMEM);
 	rig_set_budget(b.d, 64 * KIB);
 	assert_int_equal(polled_held(b.p), 64 * KIB);
+	assert_int_equal(rig_buffer_create(b.d, RIG_DEVICE, 65 * KIB, &third), -ENOMEM);
+	assert_non_null(strstr(rig_error(), "the budget is 65536 bytes; raise it, the device has 131072"));
+	assert_int_equal(rig_buffer_create(b.d, RIG_DEVICE, 4 * KIB, &third), -ENOMEM);
+	assert_non_null(strstr(rig_error(), "free buffers or raise the budget"));
 	rig_set_budget(b.d, 1 * MIB);
 	third = help_buffer(b.d, 256 * KIB);
 	rig_buffer_put(third);
