@@ -69,6 +69,15 @@ raw_interrupt_signals_an_eventfd() {
 	raw_vfio interrupt "$(place a)" "$TRANSPORT"
 }
 
+# From one function to another without a processor between them, by the kernel's interface alone.
+raw_nvme_writes_into_board_memory() {
+	bind "$(place nvme)"
+	raw_peer "$(place a)" "$(place nvme)"
+	echo >"/sys/bus/pci/devices/$(place nvme)/driver_override"
+	place nvme >/sys/bus/pci/drivers/vfio-pci/unbind
+	place nvme >/sys/bus/pci/drivers_probe
+}
+
 raw_reset_is_complete() {
 	raw_vfio reset "$(place a)" "$TRANSPORT"
 }

@@ -10,26 +10,33 @@ opening_1000_times_leaves_nothing() {
 	status 0 lab_device cycle "$(device a)" 1000
 }
 
+# start_endless DEVICE: a process, $endless, whose launch never ends.
+start_endless() {
+	: >/tmp/endless
+	lab_device endless "$1" >/tmp/endless 2>&1 &
+	endless=$!
+	await grep -q '^running\|answered\|^not so' /tmp/endless
+	grep -qx running /tmp/endless || fail "$(cat /tmp/endless)"
+}
+
+end_endless() {
+	kill -KILL "$endless"
+	wait "$endless" || :
+}
+
 after_sigkill_in_mid_run_the_next_process_works() {
 	for _ in 1 2 3; do
-		: >/tmp/endless
-		lab_device endless "$(device a)" >/tmp/endless 2>&1 &
-		await grep -q . /tmp/endless
-		grep -qx running /tmp/endless || fail "$(cat /tmp/endless)"
-		kill -KILL $!
-		wait $! || :
+		start_endless "$(device a)"
+		end_endless
 		status 0 lab_device works "$(device a)"
 	done
 }
 
 a_second_process_is_told_who_holds_the_function() {
-	: >/tmp/endless
-	lab_device endless "$(device a)" >/tmp/endless 2>&1 &
-	await grep -q . /tmp/endless
+	start_endless "$(device a)"
 	status 3 rigctl info "$(device a)"
-	said "$!"
-	kill -KILL $!
-	wait $! || :
+	said "$endless"
+	end_endless
 }
 
 a_reset_while_work_runs_is_a_loss_whose_memory_comes_back() {

@@ -74,26 +74,43 @@ enum raw_transport raw_transport_of(const char *name)
 	return !strcmp(name, "type1") ? RAW_TYPE1 : !strcmp(name, "iommufd") ? RAW_IOMMUFD : RAW_NOIOMMU;
 }
 
-static void open_group(struct raw *raw, const char *address)
+/* The group's node, which is viable. */
+static int group_of(const char *address, const char *prefix)
 {
 	struct vfio_group_status status = {.argsz = sizeof(status)};
-	const bool bare = raw->transport == RAW_NOIOMMU;
 	char path[PATH_BYTES], link[PATH_BYTES];
 	ssize_t n;
+	int group;
 
 	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/iommu_group", address);
 	n = readlink(path, link, sizeof(link) - 1);
 	if (n < 0)
 		end(path);
 	link[n] = 0;
-	snprintf(path, sizeof(path), "/dev/vfio/%s%s", bare ? "noiommu-" : "", strrchr(link, '/') + 1);
-	raw->container = must(open("/dev/vfio/vfio", O_RDWR | O_CLOEXEC), "/dev/vfio/vfio");
-	raw->group = must(open(path, O_RDWR | O_CLOEXEC), path);
-	must(ioctl(raw->group, VFIO_GROUP_GET_STATUS, &status), "VFIO_GROUP_GET_STATUS");
+	snprintf(path, sizeof(path), "/dev/vfio/%s%s", prefix, strrchr(link, '/') + 1);
+	group = must(open(path, O_RDWR | O_CLOEXEC), path);
+	must(ioctl(group, VFIO_GROUP_GET_STATUS, &status), "VFIO_GROUP_GET_STATUS");
 	raw_check(status.flags & VFIO_GROUP_FLAGS_VIABLE, "the group is viable");
+	return group;
+}
+
+static void open_group(struct raw *raw, const char *address)
+{
+	const bool bare = raw->transport == RAW_NOIOMMU;
+
+	raw->container = must(open("/dev/vfio/vfio", O_RDWR | O_CLOEXEC), "/dev/vfio/vfio");
+	raw->group = group_of(address, bare ? "noiommu-" : "");
 	must(ioctl(raw->group, VFIO_GROUP_SET_CONTAINER, &raw->container), "VFIO_GROUP_SET_CONTAINER");
 	must(ioctl(raw->container, VFIO_SET_IOMMU, bare ? VFIO_NOIOMMU_IOMMU : VFIO_TYPE1v2_IOMMU),
 	        "VFIO_SET_IOMMU");
+	raw->device = must(ioctl(raw->group, VFIO_GROUP_GET_DEVICE_FD, address), "VFIO_GROUP_GET_DEVICE_FD");
+}
+
+void raw_join(struct raw *raw, const char *address, const struct raw *with)
+{
+	*raw = (struct raw){.transport = with->transport, .container = dup(with->container)};
+	raw->group = group_of(address, "");
+	must(ioctl(raw->group, VFIO_GROUP_SET_CONTAINER, &raw->container), "VFIO_GROUP_SET_CONTAINER");
 	raw->device = must(ioctl(raw->group, VFIO_GROUP_GET_DEVICE_FD, address), "VFIO_GROUP_GET_DEVICE_FD");
 }
 

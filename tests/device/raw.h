@@ -25,6 +25,8 @@ enum raw_transport raw_transport_of(const char *name);
 
 /* Opens function `address` ("0000:00:06.0"), which vfio-pci drives. */
 void raw_open(struct raw *raw, const char *address, enum raw_transport transport);
+/* Opens function `address` in the container of `with`, a type1 one. */
+void raw_join(struct raw *raw, const char *address, const struct raw *with);
 void raw_close(struct raw *raw);
 
 /* Maps `bytes` of host memory at bus address `iova` for reads and writes, and unmaps exactly that. Not with no-IOMMU. */
