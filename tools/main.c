@@ -5,7 +5,8 @@
 
 #include "rigctl.h"
 
-static const struct command *const commands[] = {&command_list, &command_info, &command_run, &command_bench};
+static const struct command *const commands[] = {&command_list, &command_doctor, &command_info, &command_bind,
+        &command_unbind, &command_run, &command_bench, &command_regs, &command_reset};
 
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
@@ -27,6 +28,7 @@ static const char *const statuses[] = {
         "1  the work failed or the device was lost",
         "2  bad usage or input; nothing was submitted",
         "3  the device could not be opened",
+        "doctor has its own: 0 usable, 1 usable after the commands shown, 2 not usable here",
 };
 
 int complain(int status, const char *format, ...)
@@ -116,7 +118,7 @@ static int print_man(void)
 	unsigned i;
 
 	printf(".\\\" Made by rigctl --man\n.TH RIGCTL 1 \"\" \"rig\\-vfio %s\" \"User Commands\"\n.SH NAME\n"
-	       "rigctl \\- list, inspect and run work on PCI devices driven from user space\n.SH "
+	       "rigctl \\- list, diagnose, inspect and run work on PCI devices driven from user space\n.SH "
 	       "SYNOPSIS\n.B rigctl\n"
 	       "[\\-v] COMMAND ...\n.SH COMMANDS\n",
 	        RIG_VERSION);
@@ -166,8 +168,10 @@ static int dispatch(int argc, char **argv)
 		print_command(current);
 		return EXIT_DONE;
 	}
-	return complain(
-	        EXIT_USAGE, "no command \"%s\": list, info, run or bench; rigctl --help tells more", argv[0]);
+	return complain(EXIT_USAGE,
+	        "no command \"%s\": list, doctor, info, bind, unbind, run, bench, regs or reset; rigctl "
+	        "--help tells more",
+	        argv[0]);
 }
 
 int main(int argc, char **argv)

@@ -27,7 +27,8 @@ struct command {
 	int (*run)(int argc, char **argv); /* argv[0] is the command's name; answers an exit status */
 };
 
-extern const struct command command_list, command_info, command_run, command_bench;
+extern const struct command command_list, command_doctor, command_info, command_bind, command_unbind,
+        command_run, command_bench, command_regs, command_reset;
 
 /* Prints "rigctl COMMAND: ..." and a newline to stderr; returns `status`. */
 int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));

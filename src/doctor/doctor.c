@@ -61,9 +61,10 @@ static const struct rig_doctor_row rows[] = {
         {"power", RIG_FIX, RIG_OF_FUNCTION, rig_look_power,
                 "the function is powered off and does not answer"},
         {"link", RIG_FIX, RIG_OF_FUNCTION, rig_look_link,
-                "the PCI Express link is down: the function reads all ones. If looking for it again does not "
-                "help, the "
-                "machine must be switched off and on, or the card seated again"},
+                "configuration space reads all ones: the function has no power, or its link is down. If "
+                "looking "
+                "for it again does not help, the machine must be switched off and on, or the card seated "
+                "again"},
         {"aspm", RIG_NOTE, RIG_OF_FUNCTION, rig_look_aspm,
                 "the link may sleep (ASPM L1); with some boards reads are all ones for a moment when it "
                 "wakes"},

@@ -30,4 +30,6 @@ const struct rig_board rvx1_board = {
         .image_place = rvx1_image_place,
         .image_find = rvx1_image_find,
         .halt = rvx1_halt,
+        .registers = rvx1_registers,
+        .nregisters = RVX1_REGISTERS,
 };

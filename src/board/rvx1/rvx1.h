@@ -69,6 +69,10 @@ int rvx1_image_bytes(const void *binary, size_t bytes, uint64_t *need);
 int rvx1_image_place(const void *binary, size_t bytes, uint64_t base, uint8_t *buffer);
 int rvx1_image_find(const void *binary, size_t bytes, const char *name, struct rig_board_function *function);
 
+/* registers.c */
+enum { RVX1_REGISTERS = 90 };
+extern const struct rig_board_register rvx1_registers[RVX1_REGISTERS];
+
 extern const struct rig_board rvx1_board;
 
 #endif

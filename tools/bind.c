@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+#include "bind.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "doctor.h"
+#include "kernel_sysfs.h"
+#include "pci.h"
+
+#define DEVICES "/sys/bus/pci/devices"
+#define DRIVERS "/sys/bus/pci/drivers"
+#define PROBE   "/sys/bus/pci/drivers_probe"
+
+/* An empty line takes an override away. */
+#define NO_OVERRIDE "\n"
+
+#define CLASS_BRIDGE 0x06u
+
+enum { PATH_TEXT = 160, USE_TEXT = 256 };
+
+static int fail(struct bind *b, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static int fail(struct bind *b, int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(b->why, sizeof(b->why), format, args);
+	va_end(args);
+	return err;
+}
+
+static void also(char *text, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static void also(char *text, size_t bytes, const char *format, ...)
+{
+	size_t at = strlen(text);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text + at, bytes - at, format, args);
+	va_end(args);
+}
+
+static int put(struct bind *b, const char *path, const char *text)
+{
+	int err = b->io->write(b->io->arg, path, text);
+
+	if (err)
+		return fail(b, err, "writing %.*s to %s: %s", (int)strcspn(text, "\n"), text, path,
+		        strerror(-err));
+	return 0;
+}
+
+static int put_device(struct bind *b, const char *bdf, const char *attribute, const char *text)
+{
+	char path[PATH_TEXT];
+
+	snprintf(path, sizeof(path), DEVICES "/%s/%s", bdf, attribute);
+	return put(b, path, text);
+}
+
+static int put_driver(struct bind *b, const char *driver, const char *attribute, const char *bdf)
+{
+	char path[PATH_TEXT];
+
+	snprintf(path, sizeof(path), DRIVERS "/%s/%s", driver, attribute);
+	return put(b, path, bdf);
+}
+
+static void driver_of(const struct bind *b, const char *bdf, char *to)
+{
+	char path[PATH_TEXT];
+
+	snprintf(path, sizeof(path), DEVICES "/%s/driver", bdf);
+	(void)rig_ksysfs_link(b->io->root, path, to, BIND_NAME);
+}
+
+/* -- Who may not be taken -- */
+
+static int is_busy(void *arg, const char *disk)
+{
+	struct bind *b = arg;
+
+	if (!b->io->busy || !b->io->busy(b->io->arg, disk))
+		return 0;
+	fail(b, -EBUSY, "/dev/%s is in use: mounted somewhere, or part of a volume", disk);
+	return 1;
+}
+
+/* The kernel would wait, without an end, until the process lets go. */
+static int check_holder(struct bind *b, const char *bdf)
+{
+	char text[USE_TEXT], file[PATH_TEXT];
+
+	if (rig_doctor_holder(b->io->root, bdf, text, sizeof(text), file, sizeof(file)))
+		return fail(b, -EBUSY, "%s is held by process %s: end it first", bdf, text);
+	return 0;
+}
+
+static int check_virtuals(struct bind *b, const char *bdf)
+{
+	char path[PATH_TEXT], line[32];
+
+	snprintf(path, sizeof(path), DEVICES "/%s/sriov_numvfs", bdf);
+	if (rig_ksysfs_line(b->io->root, path, line, sizeof(line)) && strtol(line, NULL, 10) > 0)
+		return fail(b, -EBUSY, "%s has %s virtual functions, which would vanish: echo 0 > %s first",
+		        bdf, line, path);
+	return 0;
+}
+
+static int check_member(struct bind *b, const char *bdf)
+{
+	char use[USE_TEXT];
+
+	if (rig_doctor_in_use(b->io->root, bdf, use, sizeof(use)))
+		return fail(b, -EBUSY, "the machine works through %s: %s", bdf, use);
+	if (rig_doctor_disks(b->io->root, bdf, is_busy, b))
+		return -EBUSY;
+	return check_virtuals(b, bdf);
+}
+
+/* -- Collecting -- */
+
+static void add_member(struct bind *b, const char *bdf, const char *driver)
+{
+	struct bind_member *m = &b->member[b->count++];
+	char path[PATH_TEXT];
+
+	memset(m, 0, sizeof(*m));
+	snprintf(m->bdf, sizeof(m->bdf), "%s", bdf);
+	snprintf(m->driver, sizeof(m->driver), "%s", driver);
+	snprintf(path, sizeof(path), DEVICES "/%s/driver_override", bdf);
+	if (!rig_ksysfs_line(b->io->root, path, m->override, sizeof(m->override)) ||
+	        !strcmp(m->override, "(null)"))
+		m->override[0] = 0;
+}
+
+static int collect(void *arg, const char *bdf, const char *driver, unsigned class_code)
+{
+	struct bind *b = arg;
+
+	if (class_code >> 16 == CLASS_BRIDGE || !strcmp(driver, b->driver))
+		return 0;
+	if (b->count == BIND_MEMBERS)
+		return fail(b, -E2BIG, "the group has more than %d functions", BIND_MEMBERS);
+	add_member(b, bdf, driver);
+	return 0;
+}
+
+/* For the note: what a bind of one function leaves in the way. */
+static int note_mate(void *arg, const char *bdf, const char *driver, unsigned class_code)
+{
+	struct bind *b = arg;
+
+	if (class_code >> 16 == CLASS_BRIDGE || !*driver || !strncmp(driver, "vfio-", 5) ||
+	        !strcmp(driver, "pci-stub") || !strcmp(bdf, b->member[0].bdf))
+		return 0;
+	also(b->note, sizeof(b->note), "%s%s is with %s",
+	        *b->note ? ", " : "group mates are in the way: ", bdf, driver);
+	return 0;
+}
+
+static int gather(struct bind *b, const char *bdf)
+{
+	struct rig_ksysfs s;
+	int err = rig_ksysfs_read(b->io->root, bdf, &s);
+
+	b->count = 0;
+	b->why[0] = b->note[0] = 0;
+	b->group_number = -1;
+	if (err)
+		return fail(b, err, "%s", rig_pci_error());
+	b->group_number = s.group;
+	if (s.class_code >> 16 == CLASS_BRIDGE)
+		return fail(b, -EINVAL, "%s is a bridge, which stays with its driver", bdf);
+	if (!b->group)
+		return collect(b, bdf, s.driver, s.class_code);
+	if (s.group < 0)
+		return fail(b, -EINVAL, "%s is in no IOMMU group: bind it without --group", bdf);
+	return rig_ksysfs_group(b->io->root, s.group, collect, b);
+}
+
+/* -- One function -- */
+
+static bool changed(const struct bind *b, const char *bdf, const char *driver)
+{
+	char now[BIND_NAME];
+
+	driver_of(b, bdf, now);
+	return b->io->dry || !strcmp(now, driver);
+}
+
+static int take(struct bind *b, const struct bind_member *m)
+{
+	int err = put_device(b, m->bdf, "driver_override", b->driver);
+
+	if (!err && *m->driver)
+		err = put_driver(b, m->driver, "unbind", m->bdf);
+	if (!err)
+		err = put(b, PROBE, m->bdf);
+	if (!err && !changed(b, m->bdf, b->driver))
+		err = fail(b, -EIO, "%s did not take %s (dmesg says why)", b->driver, m->bdf);
+	return err;
+}
+
+/* Step by step, whichever of take's steps were done; its own failures are added to what is there. */
+static void give_back(struct bind *b, const struct bind_member *m)
+{
+	char why[BIND_TEXT], now[BIND_NAME];
+	int err;
+
+	memcpy(why, b->why, sizeof(why));
+	err = put_device(b, m->bdf, "driver_override", *m->override ? m->override : NO_OVERRIDE);
+	driver_of(b, m->bdf, now);
+	if (strcmp(now, m->driver) != 0) {
+		if (*now)
+			err |= put_driver(b, now, "unbind", m->bdf);
+		if (*m->driver)
+			err |= put_driver(b, m->driver, "bind", m->bdf);
+	}
+	driver_of(b, m->bdf, now);
+	if (err || strcmp(now, m->driver) != 0)
+		also(why, sizeof(why), "; and %s is now with %s instead of %s", m->bdf,
+		        *now ? now : "no driver", *m->driver ? m->driver : "none");
+	memcpy(b->why, why, sizeof(why));
+}
+
+/* -- The node -- */
+
+static int hand_node(struct bind *b, const char *path)
+{
+	int err = b->io->own(b->io->arg, path, b->user);
+
+	return err ? fail(b, err, "giving %s to user %u: %s", path, (unsigned)b->user, strerror(-err)) : 0;
+}
+
+/* The group's node, and the function's own where the kernel has one. */
+static int hand_nodes(struct bind *b, const char *bdf)
+{
+	struct rig_ksysfs s;
+	char path[PATH_TEXT];
+	int err;
+
+	if (!b->hand)
+		return 0;
+	err = rig_ksysfs_read(b->io->root, bdf, &s);
+	if (err)
+		return fail(b, err, "%s", rig_pci_error());
+	if (s.group < 0)
+		return fail(b, -ENOENT, "%s is in no group, so there is no node to give away", bdf);
+	snprintf(path, sizeof(path), "/dev/vfio/%s%d", s.noiommu ? "noiommu-" : "", s.group);
+	err = hand_node(b, path);
+	if (err || !*s.cdev)
+		return err;
+	snprintf(path, sizeof(path), "/dev/vfio/devices/%s", s.cdev);
+	return hand_node(b, path);
+}
+
+/* -- All -- */
+
+static int check_all(struct bind *b)
+{
+	char path[PATH_TEXT];
+	int err = 0;
+
+	snprintf(path, sizeof(path), "%s" DRIVERS "/%s/bind", b->io->root, b->driver);
+	if (strchr(b->driver, '/') || access(path, F_OK))
+		return fail(b, -ENOENT, "no driver %s: modprobe %s", b->driver, b->driver);
+	for (unsigned i = 0; i < b->count && !err; i++)
+		err = check_member(b, b->member[i].bdf);
+	return err;
+}
+
+int bind_function(struct bind *b, const char *bdf)
+{
+	unsigned done = 0;
+	int err = gather(b, bdf);
+
+	if (!err)
+		err = check_all(b);
+	if (err)
+		return err;
+	while (done < b->count && !err)
+		err = take(b, &b->member[done++]);
+	if (!err)
+		err = hand_nodes(b, bdf);
+	while (err && done)
+		give_back(b, &b->member[--done]);
+	if (!err && !b->group && b->group_number >= 0 && b->count)
+		(void)rig_ksysfs_group(b->io->root, b->group_number, note_mate, b);
+	if (err)
+		b->count = 0;
+	return err;
+}
+
+int unbind_function(struct bind *b, const char *bdf)
+{
+	struct rig_ksysfs s;
+	int err = rig_ksysfs_read(b->io->root, bdf, &s);
+
+	b->count = 0;
+	b->why[0] = b->note[0] = 0;
+	if (err)
+		return fail(b, err, "%s", rig_pci_error());
+	add_member(b, bdf, s.driver);
+	if (strncmp(s.driver, "vfio-", 5) != 0 && !*b->member[0].override)
+		return fail(b, -EINVAL, "%s is with %s, and rigctl bind did not put it there", bdf,
+		        *s.driver ? s.driver : "no driver");
+	err = check_holder(b, bdf);
+	if (!err)
+		err = put_device(b, bdf, "driver_override", NO_OVERRIDE);
+	if (err)
+		return err;
+	if (*s.driver)
+		err = put_driver(b, s.driver, "unbind", bdf);
+	if (err) {
+		give_back(b, &b->member[0]);
+		return err;
+	}
+	(void)put(b, PROBE, bdf); /* that no driver wants it is no failure */
+	driver_of(b, bdf, b->member[0].driver);
+	return 0;
+}
