@@ -65,7 +65,7 @@ static int find_transport(struct rig_pci *f, const struct rig_pci_options *o)
 
 	switch (o->kind) {
 	case RIG_PCI_VFIO_USER_PATH:
-		err = rig_vuser_connect(o->path, &fd);
+		err = rig_vuser_connect(o->path, ms, &fd);
 		if (err)
 			return err;
 		/* fall through */

@@ -35,7 +35,27 @@ static int check_peer(int fd, const char *path)
 	return 0;
 }
 
-int rig_vuser_connect(const char *path, int *out)
+/* connect(2) to a server whose backlog is full waits without limit, unless sends have one. 0 or an errno. */
+static int reach(int fd, const struct sockaddr_un *addr, unsigned ms)
+{
+	struct rig_deadline until = rig_deadline_in(NULL, ms * RIG_NS_PER_MS);
+
+	do {
+		uint64_t left = rig_deadline_left(&until);
+		struct timeval limit = {.tv_sec = (time_t)(left / RIG_NS_PER_S),
+		        .tv_usec = (suseconds_t)(left % RIG_NS_PER_S / RIG_NS_PER_US)};
+
+		/* Without a microsecond left there is one: none would be no limit. */
+		limit.tv_usec += limit.tv_sec == 0 && limit.tv_usec == 0;
+		if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) < 0)
+			return errno;
+		if (connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) == 0)
+			return 0;
+	} while (errno == EINTR && !rig_deadline_passed(&until));
+	return errno == EAGAIN || errno == EINTR ? ETIMEDOUT : errno;
+}
+
+int rig_vuser_connect(const char *path, unsigned ms, int *out)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	int fd, err;
@@ -47,9 +67,10 @@ int rig_vuser_connect(const char *path, int *out)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return rig_vfio_fail(errno, NULL, "socket");
-	if (connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) < 0)
-		err = rig_vfio_fail(errno, "is the device process running, and this its socket?",
-		        "connecting to %s", path);
+	err = reach(fd, &addr, ms);
+	if (err)
+		err = rig_vfio_fail(
+		        err, "is the device process running, and this its socket?", "connecting to %s", path);
 	else
 		err = check_peer(fd, path);
 	if (err)
