@@ -240,10 +240,13 @@ bool rig_maps_last(struct rig_maps *maps, struct rig_mapping *out)
 static int allowed(const struct rig_maps *maps, size_t i, uint64_t iova, uint64_t len, unsigned prot)
 {
 	while (len > 0) {
-		const struct rig_mapping *m = &maps->at[i];
+		const struct rig_mapping *m;
 		uint64_t run;
 
-		if (i >= maps->count || iova < m->iova)
+		if (i >= maps->count)
+			return -EFAULT;
+		m = &maps->at[i];
+		if (iova < m->iova)
 			return -EFAULT;
 		if ((m->prot & prot) == 0)
 			return -EACCES;

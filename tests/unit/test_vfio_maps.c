@@ -155,6 +155,17 @@ static void an_access_may_span_mappings_that_touch(void **state)
 	assert_int_equal(buf[PAGE], 0x5a);
 }
 
+static void an_access_where_nothing_was_ever_mapped_is_refused(void **state)
+{
+	unsigned char byte = 0;
+
+	(void)state;
+	assert_int_equal(rig_maps_read(&maps, BASE, &byte, 1), -EFAULT);
+	assert_int_equal(rig_maps_write(&maps, UINT64_MAX, &byte, 1), -EFAULT);
+	assert_int_equal(rig_maps_read(&maps, 0, &byte, 0), 0);
+	assert_int_equal(maps.refused, 2);
+}
+
 static void an_access_outside_or_beyond_its_protection_touches_nothing(void **state)
 {
 	unsigned char buf[2 * 4096];
@@ -195,6 +206,8 @@ int main(void)
 	                one_mapping_more_than_the_limit_is_refused_by_name, setup, teardown),
 	        cmocka_unit_test_setup_teardown(removing_takes_exactly_what_was_added, setup, teardown),
 	        cmocka_unit_test_setup_teardown(an_access_may_span_mappings_that_touch, setup, teardown),
+	        cmocka_unit_test_setup_teardown(
+	                an_access_where_nothing_was_ever_mapped_is_refused, setup, teardown),
 	        cmocka_unit_test_setup_teardown(
 	                an_access_outside_or_beyond_its_protection_touches_nothing, setup, teardown),
 	};
