@@ -119,6 +119,15 @@ static struct json_object *floor_json(const struct bench_result *r, unsigned i)
 	return o;
 }
 
+/* Without an exponent, which some readers of JSON do not take. */
+static struct json_object *new_plain(double value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.6f", value);
+	return json_object_new_double_s(value, text);
+}
+
 static struct json_object *row_json(const struct bench_result *r)
 {
 	struct json_object *o = json_object_new_object(), *floors = json_object_new_array();
@@ -135,8 +144,7 @@ static struct json_object *row_json(const struct bench_result *r)
 	json_object_object_add(o, "floor_median_ns", number(&r->floor[0], r->floor[0].median_ns));
 	json_object_object_add(o, "floor_fastest_ns", number(&r->floor[0], r->floor[0].fastest_ns));
 	json_object_object_add(o, "ratio", ratio(r, 0));
-	json_object_object_add(
-	        o, "messages_per_op", r->messages >= 0 ? json_object_new_double(r->messages) : NULL);
+	json_object_object_add(o, "messages_per_op", r->messages >= 0 ? new_plain(r->messages) : NULL);
 	json_object_object_add(o, "not_measured", *r->skipped ? json_object_new_string(r->skipped) : NULL);
 	for (i = 0; i < BENCH_FLOORS && r->row->floor[i].what; i++)
 		json_object_array_add(floors, floor_json(r, i));

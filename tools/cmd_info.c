@@ -94,13 +94,15 @@ static void print_json(struct rig_device *device, const struct rig_vfio_record *
 	json_object_object_add(o, "memory_bytes", json_object_new_int64((int64_t)record->memory_bytes));
 	json_object_object_add(o, "memory_free_bytes", json_object_new_int64((int64_t)stats.memory_free));
 	json_object_object_add(o, "aperture_bytes", json_object_new_int64((int64_t)record->aperture_bytes));
-	json_object_object_add(o, "pinned", json_object_new_string(record->host_pages));
+	json_object_object_add(
+	        o, "pinned", *record->host_pages ? json_object_new_string(record->host_pages) : NULL);
 	json_object_object_add(
 	        o, "completion", json_object_new_string(facts->completion == RIG_STORE ? "store" : "poll"));
 	json_object_object_add(
 	        o, "hang_ms", facts->has_hang_ms ? json_object_new_int64(facts->hang_ms) : NULL);
 	json_object_object_add(o, "table_bytes", json_object_new_int64((int64_t)stats.table_bytes));
 	json_object_object_add(o, "dma_maps", json_object_new_int64((int64_t)stats.dma_maps));
+	json_object_object_add(o, "dma_bytes", json_object_new_int64((int64_t)stats.dma_bytes));
 	json_object_object_add(o, "queues", queues_json(device));
 	printf("%s\n", json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY));
 	json_object_put(o);

@@ -45,9 +45,9 @@ static int list_one(void *arg, const struct rig_pci_found *f)
 	if (l->json)
 		list_json(l->json, f, board);
 	else
-		printf("%-13s %04x:%04x  %06x  %-14s %-6s %-6s %s %s\n", f->address, f->vendor, f->device,
+		printf("%-13s %04x:%04x  %06x  %-14s %-6s %-6s %s%s%s\n", f->address, f->vendor, f->device,
 		        f->class_code, *f->driver ? f->driver : "-", group, board ? board->arch : "-",
-		        f->vendor_name, f->device_name);
+		        *f->vendor_name ? f->vendor_name : "-", *f->device_name ? " " : "", f->device_name);
 	l->shown++;
 	return 0;
 }

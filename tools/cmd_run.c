@@ -412,6 +412,8 @@ static int run(int argc, char **argv)
 		err = unread ? complain(EXIT_USAGE, "image %s: %s", job.image_path, strerror(-unread)) : 0;
 	}
 	if (!err)
+		err = check_outputs(&job.args);
+	if (!err)
 		err = open_device(job.device_text, &job.device);
 	if (!err)
 		err = work(&job);

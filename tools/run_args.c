@@ -72,6 +72,33 @@ int write_file(const char *path, const uint8_t *bytes, uint64_t count)
 	return err;
 }
 
+static int try_output(const char *path)
+{
+	bool there = !access(path, F_OK);
+	int fd = open(path, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	if (!there)
+		unlink(path);
+	return 0;
+}
+
+int check_outputs(const struct run_args *args)
+{
+	unsigned i;
+
+	for (i = 0; i < args->count; i++) {
+		const char *to = args->arg[i].to;
+		int err = to ? try_output(to) : 0;
+
+		if (err)
+			return complain(EXIT_USAGE, "%s: %s", to, strerror(-err));
+	}
+	return 0;
+}
+
 static bool parse_bytes(const char *text, uint64_t *bytes)
 {
 	char *end;

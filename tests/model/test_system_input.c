@@ -272,6 +272,8 @@ static void files_that_are_not_there_are_named(void **state)
 	static const struct bad rows[] = {
 	        {"run sim " GLOBALS " in:nothere.bin" OUT, USAGE, "nothere.bin", NULL},
 	        {"run sim " GLOBALS " inout:nothere.bin,o.bin", USAGE, "nothere.bin", NULL},
+	        {"run sim " GLOBALS " out:nowhere/o.bin,64", USAGE, "nowhere/o.bin", "No such file"},
+	        {"run sim:fault=refuse-boot " GLOBALS OUT " out:k,64", USAGE, "k: Is a directory", NULL},
 	        {"run sim " GLOBALS " in:empty.bin" OUT, USAGE, "empty.bin", "empty"},
 	        {"run sim " GLOBALS " in:k" OUT, USAGE, "k: ", "directory"},
 	        {"run sim " GLOBALS " in:" OUT, USAGE, "in:", NULL},
