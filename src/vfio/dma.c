@@ -164,7 +164,7 @@ static int check(const struct rig_pci *f, uint64_t at, uint64_t bytes, unsigned 
 }
 
 /* The handle of every rig_dma that is a mapping of its own; arenas' pieces have their arena. */
-static void *mapping_handle(struct rig_pci *f)
+void *rig_dma_handle(struct rig_pci *f)
 {
 	return &f->maps;
 }
@@ -184,7 +184,7 @@ static int make(struct rig_pci *f, struct rig_mapping *m, int fd, uint64_t fd_of
 	        .bytes = m->bytes,
 	        .fd = fd,
 	        .fd_offset = fd_offset,
-	        .handle = mapping_handle(f),
+	        .handle = rig_dma_handle(f),
 	};
 	return 0;
 }
@@ -256,9 +256,13 @@ int rig_dma_unmap(struct rig_pci *f, struct rig_dma *dma)
 {
 	int err;
 
-	if (!dma || !dma->handle)
+	if (!dma)
 		return 0;
-	if (dma->handle != mapping_handle(f))
+	if (!dma->handle) {
+		*dma = (struct rig_dma){.fd = -1};
+		return 0;
+	}
+	if (dma->handle != rig_dma_handle(f))
 		return rig_vfio_fail(EINVAL, "use rig_dma_free", "unmapping memory of rig_dma_alloc");
 	if (f->orphan) {
 		err = rig_gone_fail(&f->gone);

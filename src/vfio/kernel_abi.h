@@ -52,6 +52,7 @@ struct rig_kvfio_group_status {
 #define RIG_KVFIO_DEVICE_RESET          RIG_KVFIO(11)
 #define RIG_KVFIO_DEVICE_HOT_RESET_INFO RIG_KVFIO(12)
 #define RIG_KVFIO_DEVICE_HOT_RESET      RIG_KVFIO(13)
+#define RIG_KVFIO_DEVICE_FEATURE        RIG_KVFIO(17)
 #define RIG_KVFIO_DEVICE_BIND_IOMMUFD   RIG_KVFIO(18) /* from Linux 6.6 */
 #define RIG_KVFIO_DEVICE_ATTACH         RIG_KVFIO(19)
 #define RIG_KVFIO_DEVICE_DETACH         RIG_KVFIO(20)
@@ -148,6 +149,22 @@ struct rig_kvfio_hot_reset {
 	uint32_t count; /* 0: by cdev, from Linux 6.6 */
 	int32_t group_fd[];
 };
+
+#define RIG_KVFIO_FEATURE_DMA_BUF 11u /* from Linux 6.19 */
+#define RIG_KVFIO_FEATURE_GET     (1u << 16)
+
+/* A feature's head and that of DMA_BUF with one range. */
+struct rig_kvfio_dma_buf {
+	uint32_t argsz;
+	uint32_t flags;
+	uint32_t region;
+	uint32_t open_flags;
+	uint32_t reserved;
+	uint32_t ranges;
+	uint64_t offset;
+	uint64_t bytes;
+};
+static_assert(sizeof(struct rig_kvfio_dma_buf) == 40, "layout");
 
 struct rig_kvfio_bind {
 	uint32_t argsz;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A device's descriptor: the same however it was got. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,6 +183,28 @@ uint64_t rig_kernel_messages(const void *transport)
 	const struct rig_kernel *k = transport;
 
 	return atomic_load_explicit(&k->calls, memory_order_relaxed);
+}
+
+int rig_kernel_export(void *transport, unsigned region, uint64_t offset, uint64_t bytes, int *fd)
+{
+	struct rig_kernel *k = transport;
+	struct rig_kvfio_dma_buf get = {.argsz = sizeof(get),
+	        .flags = RIG_KVFIO_FEATURE_DMA_BUF | RIG_KVFIO_FEATURE_GET,
+	        .region = region,
+	        .open_flags = O_RDWR | O_CLOEXEC,
+	        .ranges = 1,
+	        .offset = offset,
+	        .bytes = bytes};
+	int answer = rig_kernel_ioctl(k, k->fd, RIG_KVFIO_DEVICE_FEATURE, &get);
+
+	*fd = answer < 0 ? -1 : answer;
+	if (answer >= 0)
+		return 0;
+	if (answer == -ENOTTY)
+		return rig_vfio_fail(ENOTSUP, "Linux 6.19 or later with CONFIG_VFIO_PCI_DMABUF has them",
+		        "%s: this kernel exports no BARs as dma-bufs", k->sysfs.bdf);
+	return rig_vfio_fail(answer, NULL, "%s: [%#" PRIx64 ", +%#" PRIx64 ") of region %u as a dma-buf",
+	        k->sysfs.bdf, offset, bytes, region);
 }
 
 /* -- Accesses -- */

@@ -327,6 +327,7 @@ const struct rig_vfio_ops rig_kiommufd_ops = {
         .write = rig_kernel_write,
         .dma_map = dma_map,
         .dma_unmap = dma_unmap,
+        .export = rig_kernel_export,
         .irq_set = rig_kernel_irq_set,
         .reset = rig_kernel_reset,
         .messages = rig_kernel_messages,

@@ -94,7 +94,12 @@ int rig_irq_rearm(struct rig_pci *f);
 /* Everything off; errors do not stop it. Frees the duplicates. */
 void rig_irq_fini(struct rig_pci *f);
 
-/* -- dma.c; with dma_lock held -- */
+/* -- dma.c -- */
+
+/* The handle of every rig_dma that is a mapping of its own; arenas' pieces have their arena. */
+void *rig_dma_handle(struct rig_pci *f);
+
+/* With dma_lock held: */
 
 /* Maps m (all but iova set) with memory fd (-1: none) from fd_offset on. */
 int rig_dma_make(struct rig_pci *f, struct rig_mapping *m, uint64_t align, int fd, uint64_t fd_offset);

@@ -7,7 +7,7 @@
  * the in-process fake.
  * Private to src/vfio and to tests. rig_pci (pci.c) is the only caller.
  *
- * Every member but dma_place is mandatory. attach comes first and close last, each once; in between any thread may call any
+ * Every member but dma_place and export is mandatory. attach comes first and close last, each once; in between any thread may call any
  * member, except that calls of dma_map, dma_unmap and irq_set are never concurrent with each other.
  * Members answer 0 or a negative errno, and leave their reason with rig_vfio_fail (error.h). A transport that finds
  * the function gone tells the sink, answers -ENODEV to everything from then on, and blocks nobody any more.
@@ -120,6 +120,9 @@ struct rig_vfio_ops {
 	/* -EEXIST: overlaps a mapping. -ENOSPC: out of mappings. unmap takes exactly what map was given. */
 	int (*dma_map)(void *transport, const struct rig_vfio_map *map);
 	int (*dma_unmap)(void *transport, uint64_t iova, uint64_t bytes);
+
+	/* Part of a region as a dma-buf, the caller's to close; NULL, or -ENOTSUP: it cannot be had. */
+	int (*export)(void *transport, unsigned region, uint64_t offset, uint64_t bytes, int *fd);
 
 	int (*irq_set)(void *transport, const struct rig_vfio_irq *irq);
 

@@ -15,6 +15,7 @@
 #include "kernel.h"
 #include "log.h"
 #include "pci.h"
+#include "peer.h"
 #include "vfio_kernel_fake.h"
 #include "vfio_ops.h"
 
@@ -242,6 +243,81 @@ static void memory_beyond_the_mask_is_refused_without_an_iommu(void **state)
 	rig_pci_close(f);
 }
 
+/* -- Peers -- */
+
+static void a_peers_bar_is_mapped_by_its_dma_buf_or_its_mapping(void **state)
+{
+	(void)state;
+	kernel.exports = true;
+	for (size_t i = 0; i < 2; i++) {
+		struct test_counts before;
+		struct rig_pci *f, *peer;
+		struct rig_dma d;
+
+		test_counts_take(&before);
+		kernel.file_maps = 0;
+		f = take(both[i], FAKE_KERNEL_BDF0);
+		peer = take(both[i], FAKE_KERNEL_BDF1);
+		assert_int_equal(rig_pci_map_peer(f, peer, 2, 0x1000, 0x3000, RIG_DMA_WRITE, &d), 0);
+		assert_int_equal(kernel.map[0].iova, d.iova);
+		assert_int_equal(kernel.map[0].bytes, 0x3000);
+		assert_int_equal(kernel.file_maps, both[i] == RIG_PCI_IOMMUFD);
+		assert_int_equal(rig_dma_unmap(f, &d), 0);
+		assert_int_equal(kernel.maps, 0);
+		rig_pci_close(f);
+		rig_pci_close(peer);
+		test_counts_same(&before);
+	}
+}
+
+static void a_kernel_that_cannot_map_a_peer_is_said_to_be_one(void **state)
+{
+	struct rig_pci *f = take(RIG_PCI_IOMMUFD, FAKE_KERNEL_BDF0);
+	struct rig_pci *peer = take(RIG_PCI_IOMMUFD, FAKE_KERNEL_BDF1);
+	struct rig_dma d;
+	int fd;
+
+	(void)state;
+	kernel.fail_nr = 0x85;
+	kernel.fail_errno = EFAULT;
+	assert_int_equal(rig_pci_map_peer(f, peer, 2, 0, 0x1000, RIG_DMA_WRITE, &d), -EFAULT);
+	says("6.19");
+	assert_int_equal(rig_pci_export(peer, 2, 0, 0x1000, &fd), -ENOTSUP);
+	says("dma-bufs");
+	assert_int_equal(fd, -1);
+	rig_pci_close(f);
+	rig_pci_close(peer);
+}
+
+static void a_peer_range_over_a_hole_or_outside_is_refused(void **state)
+{
+	struct rig_pci *f = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0);
+	struct rig_pci *peer = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF1);
+	struct rig_dma d;
+
+	(void)state;
+	assert_int_equal(rig_pci_map_peer(f, peer, 0, 0x3000, 0x1000, RIG_DMA_WRITE, &d), 0);
+	assert_int_equal(rig_pci_map_peer(f, peer, 0, 0x3000, 0x2000, RIG_DMA_WRITE, &d), -ENOTSUP);
+	assert_int_equal(rig_pci_map_peer(f, peer, 0, 0xf000, 0x2000, RIG_DMA_WRITE, &d), -EINVAL);
+	assert_int_equal(rig_pci_map_peer(f, peer, 1, 0, 0x1000, RIG_DMA_WRITE, &d), -EINVAL);
+	assert_int_equal(rig_pci_map_peer(f, peer, 6, 0, 0x1000, RIG_DMA_WRITE, &d), -EINVAL);
+	assert_int_equal(rig_pci_map_peer(f, peer, 2, 0x10, 0x1000, RIG_DMA_WRITE, &d), -EINVAL);
+	rig_pci_close(f);
+	rig_pci_close(peer);
+}
+
+static void without_an_iommu_a_peer_is_at_its_bus_address(void **state)
+{
+	struct rig_pci *f = take_noiommu(true);
+	struct rig_dma d;
+
+	(void)state;
+	assert_int_equal(rig_pci_map_peer(f, f, 2, 0x1000, 0x1000, RIG_DMA_WRITE, &d), 0);
+	assert_int_equal(d.iova, 0x4000001000);
+	assert_int_equal(rig_dma_unmap(f, &d), 0);
+	rig_pci_close(f);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -258,6 +334,10 @@ int main(void)
 	        TEST(without_an_iommu_addresses_are_the_physical_ones),
 	        TEST(memory_in_pieces_is_refused_without_an_iommu),
 	        TEST(memory_beyond_the_mask_is_refused_without_an_iommu),
+	        TEST(a_peers_bar_is_mapped_by_its_dma_buf_or_its_mapping),
+	        TEST(a_kernel_that_cannot_map_a_peer_is_said_to_be_one),
+	        TEST(a_peer_range_over_a_hole_or_outside_is_refused),
+	        TEST(without_an_iommu_a_peer_is_at_its_bus_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -414,6 +414,8 @@ static int device_ioctl(struct fake_kernel_function *f, unsigned nr, void *arg)
 	case 113:
 		f->hot_resets++;
 		return 0;
+	case 117:
+		return k->exports ? memfd_create("fake-dma-buf", MFD_CLOEXEC) : fail(ENOTTY);
 	case 118:
 		return 0;
 	case 119:

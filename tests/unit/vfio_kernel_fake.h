@@ -38,6 +38,7 @@ struct fake_kernel {
 	char root[64], lock_dir[80];
 	bool viable;
 	bool no_cdev, no_iommu_node; /* nodes that are not there */
+	bool exports;                /* BARs as dma-bufs */
 	unsigned hot_group;          /* of the function that a hot reset would hit too */
 	unsigned joins;              /* of the group to a container */
 	uint64_t entry_limit;
