@@ -12,7 +12,7 @@
 
 static bool is_blank(void *arg)
 {
-	return *(const volatile uint8_t *)arg == UINT8_MAX;
+	return __atomic_load_n((const uint8_t *)arg, __ATOMIC_RELAXED) == UINT8_MAX;
 }
 
 /* A device with a buffer of zeroes in its window, whose model was killed, and whose window shows it already. */
