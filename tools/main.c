@@ -8,7 +8,12 @@
 static const struct command *const commands[] = {&command_list, &command_doctor, &command_info, &command_bind,
         &command_unbind, &command_run, &command_bench, &command_regs, &command_reset};
 
-enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+enum {
+	COMMANDS = sizeof(commands) / sizeof(commands[0]),
+	HELP_COLUMNS = 100,
+	COMMAND_COLUMN = 11, /* where a command's summary stands in the list of them */
+	OPTION_COLUMN = 27,  /* where an option's text stands */
+};
 
 static const struct command *current;
 
@@ -43,32 +48,73 @@ int complain(int status, const char *format, ...)
 	return status;
 }
 
+/* Prints text and a newline, at most HELP_COLUMNS wide where words allow it; later lines start at column `indent`, the
+   first is already at column `at`. */
+static void wrap(FILE *to, const char *text, size_t at, size_t indent)
+{
+	bool first = true;
+
+	while (*text) {
+		size_t length = strcspn(text, " \n");
+
+		if (!first && at + 1 + length > HELP_COLUMNS) {
+			fprintf(to, "\n%*s", (int)indent, "");
+			at = indent;
+		} else if (!first) {
+			fputc(' ', to);
+			at++;
+		}
+		fprintf(to, "%.*s", (int)length, text);
+		at += length;
+		text += length;
+		first = *text == '\n';
+		if (first) {
+			fprintf(to, "\n%*s", (int)indent, "");
+			at = indent;
+		}
+		text += *text != 0;
+	}
+	fputc('\n', to);
+}
+
+static void print_option(const char *name, const char *text)
+{
+	printf("  %-24s ", name);
+	wrap(stdout, text, OPTION_COLUMN, OPTION_COLUMN);
+}
+
 static void print_command(const struct command *c)
 {
 	const struct option_help *o;
 
-	printf("usage: rigctl %s %s\n\n%s\n", c->name, c->synopsis, c->summary);
-	if (*c->text)
-		printf("\n%s\n", c->text);
+	printf("usage: rigctl %s %s\n\n", c->name, c->synopsis);
+	wrap(stdout, c->summary, 0, 0);
+	if (*c->text) {
+		printf("\n");
+		wrap(stdout, c->text, 0, 0);
+	}
 	if (c->options[0].name)
 		printf("\n");
 	for (o = c->options; o->name; o++)
-		printf("  %-24s %s\n", o->name, o->text);
-	printf("\n%s\n", devices_text);
+		print_option(o->name, o->text);
+	printf("\n");
+	wrap(stdout, devices_text, 0, 0);
 }
 
 static void print_usage(FILE *to)
 {
 	unsigned i;
 
-	fprintf(to, "usage: rigctl [-v] COMMAND ...   (rigctl COMMAND --help tells more)\n\n");
-	for (i = 0; i < COMMANDS; i++)
-		fprintf(to, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
+	fprintf(to, "usage: rigctl [-v] COMMAND ...   (rigctl help COMMAND tells more)\n\n");
+	for (i = 0; i < COMMANDS; i++) {
+		fprintf(to, "  %-8s ", commands[i]->name);
+		wrap(to, commands[i]->summary, COMMAND_COLUMN, COMMAND_COLUMN);
+	}
 	fprintf(to,
 	        "\n  -v, --verbose  say on stderr what opening, booting and stopping do\n      --version  "
-	        "print the version\n\n"
-	        "%s\n\nExit status:\n",
-	        devices_text);
+	        "print the version\n\n");
+	wrap(to, devices_text, 0, 0);
+	fprintf(to, "\nExit status:\n");
 	for (i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
 		fprintf(to, "  %s\n", statuses[i]);
 }
@@ -155,19 +201,35 @@ static bool wants_help(int argc, char **argv)
 	return false;
 }
 
-static int dispatch(int argc, char **argv)
+static const struct command *find(const char *name)
 {
 	unsigned i;
 
-	for (i = 0; i < COMMANDS; i++) {
-		if (strcmp(commands[i]->name, argv[0]) != 0)
-			continue;
-		current = commands[i];
-		if (!wants_help(argc, argv))
-			return current->run(argc, argv);
-		print_command(current);
+	for (i = 0; i < COMMANDS; i++)
+		if (!strcmp(commands[i]->name, name))
+			return commands[i];
+	return NULL;
+}
+
+static int dispatch(int argc, char **argv)
+{
+	bool help = !strcmp(argv[0], "help");
+	const struct command *command = find(argv[argc > 1 && help]);
+
+	if (help && argc == 1) {
+		print_usage(stdout);
 		return EXIT_DONE;
 	}
+	if (help || (command && wants_help(argc, argv))) {
+		if (command && (!help || argc == 2)) {
+			print_command(command);
+			return EXIT_DONE;
+		}
+		return complain(EXIT_USAGE, "help takes the name of one command");
+	}
+	current = command;
+	if (command)
+		return command->run(argc, argv);
 	return complain(EXIT_USAGE,
 	        "no command \"%s\": list, doctor, info, bind, unbind, run, bench, regs or reset; rigctl "
 	        "--help tells more",

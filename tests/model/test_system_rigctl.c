@@ -172,6 +172,18 @@ static void info_says_memory_queues_firmware_and_completion(void **state)
 			fail_msg("\"%s\" is not in: %s", parts[i], result.out);
 }
 
+/* Lines of text; a line without a space may be as long as it is. */
+static void assert_narrow(const char *text)
+{
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+
+		if (length > 100 && strncmp(text, "usage:", 6) != 0)
+			fail_msg("a line of %zu columns: %.*s", length, (int)length, text);
+		text += length + (text[length] == '\n');
+	}
+}
+
 static void every_command_has_help_and_the_program_a_version(void **state)
 {
 	static const char *const commands[] = {"list", "info", "run", "bench"};
@@ -189,7 +201,16 @@ static void every_command_has_help_and_the_program_a_version(void **state)
 		snprintf(usage, sizeof(usage), "usage: rigctl %s", commands[i]);
 		run(command, &result);
 		assert_ptr_equal(strstr(result.out, usage), result.out);
+		assert_narrow(result.out);
+		snprintf(command, sizeof(command), "rigctl help %s", commands[i]);
+		run(command, &result);
+		assert_ptr_equal(strstr(result.out, usage), result.out);
 	}
+	run("rigctl help", &result);
+	assert_non_null(strstr(result.out, "Exit status"));
+	assert_narrow(result.out);
+	sys_run(&result, "rigctl help nothing");
+	sys_assert_failed(&result, 2, "the name of one command");
 	run("rigctl --version", &result);
 	run("rigctl --man", &result);
 	assert_non_null(strstr(result.out, ".TH RIGCTL 1"));
