@@ -161,9 +161,18 @@ static enum rvx_wish take(struct rvx_options *o, int key, const char *arg)
 		return RVX_HELP;
 	case KEY_VERSION:
 		return RVX_VERSION;
-	default: /* getopt_long said why */
+	default:
 		return RVX_MISUSED;
 	}
+}
+
+static enum rvx_wish refuse(int key, const char *word)
+{
+	if (key == ':')
+		return misuse("option %s: a value must follow", word);
+	if (optopt > 0 && optopt < KEY_FD)
+		return misuse("option -%c: unknown", optopt);
+	return misuse("option %s: unknown, short for several, or without a value", word);
 }
 
 /* What only the whole command line tells. */
@@ -196,8 +205,9 @@ enum rvx_wish rvx_options_parse(int argc, char **argv, struct rvx_options *out)
 	        .fd = -1,
 	};
 	optind = 0; /* glibc: start afresh, also when called again */
-	while (wish == RVX_RUN && (key = getopt_long(argc, argv, "", options, NULL)) != -1)
-		wish = take(out, key, optarg);
+	opterr = 0; /* its messages have the path of this program and no hint */
+	while (wish == RVX_RUN && (key = getopt_long(argc, argv, ":", options, NULL)) != -1)
+		wish = key == '?' || key == ':' ? refuse(key, argv[optind - 1]) : take(out, key, optarg);
 	if (wish != RVX_RUN)
 		return wish;
 	if (optind < argc)

@@ -51,6 +51,9 @@ static void one_of_fd_and_socket_is_needed(void **state)
 	assert_int_equal(parse(&o, "--help", NULL, NULL, NULL), RVX_HELP);
 	assert_int_equal(parse(&o, "--version", NULL, NULL, NULL), RVX_VERSION);
 	assert_int_equal(parse(&o, "--nothing", NULL, NULL, NULL), RVX_MISUSED);
+	assert_int_equal(parse(&o, "-q", NULL, NULL, NULL), RVX_MISUSED);
+	assert_int_equal(parse(&o, "--queues", NULL, NULL, NULL), RVX_MISUSED);
+	assert_int_equal(parse(&o, "--log=1", NULL, NULL, NULL), RVX_MISUSED);
 }
 
 static void sizes_are_numbers_with_a_suffix(void **state)
