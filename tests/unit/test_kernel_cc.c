@@ -286,6 +286,31 @@ static void a_missing_source_is_named(void **state)
 	assert_non_null(strstr(message, "missing.c: cannot be read"));
 }
 
+static void a_name_that_two_sources_define_is_named(void **state)
+{
+	(void)state;
+	if (!toolchain_is_there())
+		skip();
+	write_source("one.c", HEAD "void add(const void *p) { (void)p; }\nRVX1_KERNEL(add, void, 0, 0);\n");
+	write_source("two.c", HEAD "void add(const void *p) { (void)p; }\nRVX1_KERNEL(add, void, 0, 0);\n");
+	assert_int_equal(compile("", "one.c two.c -o both.elf"), 1);
+	assert_non_null(strstr(message, "multiple definition of `add'"));
+	assert_non_null(strstr(message, "two of the sources define the same name"));
+}
+
+static void sources_without_a_record_are_compiled_with_a_note(void **state)
+{
+	(void)state;
+	if (!toolchain_is_there())
+		skip();
+	write_source("bare.c", HEAD "void add(const void *p) { (void)p; }\n");
+	assert_int_equal(compile("", "bare.c"), 0);
+	assert_non_null(strstr(message, "note: no RVX1_KERNEL"));
+	write_source("bare.c", HEAD "void add(const void *p) { (void)p; }\nRVX1_KERNEL(add, void, 0, 0);\n");
+	assert_int_equal(compile("", "bare.c"), 0);
+	assert_string_equal(message, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +324,8 @@ int main(void)
 	        cmocka_unit_test(bad_usage_is_told_from_bad_sources),
 	        cmocka_unit_test(a_missing_tool_is_named_with_its_package),
 	        cmocka_unit_test(a_missing_source_is_named),
+	        cmocka_unit_test(a_name_that_two_sources_define_is_named),
+	        cmocka_unit_test(sources_without_a_record_are_compiled_with_a_note),
 	};
 
 	return cmocka_run_group_tests_name("rvx1-cc", tests, make_folder, remove_folder);
