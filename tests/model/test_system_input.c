@@ -361,9 +361,7 @@ static void malformed_arguments_are_named(void **state)
 	        {"run sim " GLOBALS OUT " u64:18446744073709551616", USAGE, "u64:18446744073709551616", NULL},
 	        {"run sim " GLOBALS OUT " f32:pi", USAGE, "f32:pi", NULL},
 	        {"run sim " GLOBALS OUT " f64:", USAGE, "f64:", NULL},
-	        {"run sim " GLOBALS OUT " f64:1x", USAGE, "f64:1x", NULL},
 	        {"run sim " GLOBALS OUT " zero:0", USAGE, "zero:0", NULL},
-	        {"run sim " GLOBALS OUT " zero:-1", USAGE, "zero:-1", NULL},
 	        {"run sim " GLOBALS OUT " zero:1k", USAGE, "zero:1k", NULL},
 	        {"run sim " GLOBALS " out:o.bin", USAGE, "out:o.bin", "BYTES"},
 	        {"run sim " GLOBALS " out:o.bin,", USAGE, "out:o.bin", "BYTES"},
@@ -432,7 +430,6 @@ static void malformed_device_strings_are_named(void **state)
 	        {"info vfio-user:", USAGE, "vfio-user:", NULL},
 	        {"info vfio-user:nothere,mem=64M", USAGE, "mem", NULL},
 	        {"info 0000:65:00", USAGE, "0000:65:00", NULL},
-	        {"run simm " GLOBALS OUT, USAGE, "simm", NULL},
 	};
 
 	(void)state;
