@@ -24,6 +24,7 @@ static const struct {
         {"many", 3, check_many, "DEVICE N WORDS: more than N mappings are refused, in these words"},
         {"edu", 2, check_edu,
                 "DEVICE EDU: edu copies and computes while the board uses addresses beyond edu's"},
+        {"peer", 2, check_peer, "DEVICE DEVICE: the second's engine writes into the first's memory"},
 };
 
 int main(int argc, char **argv)

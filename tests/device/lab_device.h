@@ -27,6 +27,7 @@ void check_pair(char **argument);
 void check_outside(char **argument);
 void check_many(char **argument);
 void check_edu(char **argument);
+void check_peer(char **argument);
 
 /* ---- What they share ---- */
 

@@ -16,6 +16,7 @@
 #define MAX_IOAS      16u
 #define LINK_BYTES    100
 #define EDU_BYTES     4096u
+#define PEER_BYTES    65536u
 #define EDU_ROUNDS    4
 #define EDU_END       (UINT64_C(1) << 28) /* of what its engine addresses */
 #define TEN_FACTORIAL 3628800u
@@ -180,4 +181,43 @@ void check_edu(char **argument)
 	lab_close(edu);
 	lab_works(board);
 	lab_close(board);
+}
+
+/* One function's engine writes into the other's memory: argument[0] has the memory, argument[1] the engine. */
+void check_peer(char **argument)
+{
+	struct rig_device *memory = lab_open(argument[0]), *engine = lab_open(argument[1]);
+	struct rig_work part = {.kind = RIG_COPY,
+	        .u.copy = {.dst = {.slot = 1}, .src = {.slot = 0}, .row_bytes = PEER_BYTES, .rows = 1}};
+	const struct rig_description description = {
+	        .version = RIG_EDGE_VERSION, .parts = &part, .nparts = 1, .reads = 1, .writes = 1};
+	static uint8_t out[PEER_BYTES], in[PEER_BYTES];
+	struct rig_buffer *target, *borrowed, *source;
+	struct rig_submission *submission;
+	struct rig_run_args *run;
+	struct rig_point point;
+	size_t i;
+
+	for (i = 0; i < sizeof(out); i++)
+		out[i] = (uint8_t)(i * 5 + i / 256);
+	lab_must(rig_buffer_create(memory, RIG_MAPPED, sizeof(in), &target), "the target");
+	lab_must(rig_buffer_write(target, 0, in, sizeof(in)), "zeroing the target");
+	lab_must(rig_buffer_borrow(engine, target, &borrowed), "borrowing the target");
+	lab_must(rig_buffer_create(engine, RIG_DEVICE, sizeof(out), &source), "the source");
+	lab_must(rig_buffer_write(source, 0, out, sizeof(out)), "filling the source");
+	lab_must(rig_submission_make(engine, &description, &submission), "copy");
+	lab_must(rig_run_make(submission, &run), "run");
+	lab_must(rig_run_buffer(run, 0, source), "source");
+	lab_must(rig_run_buffer(run, 1, borrowed), "borrowed target");
+	lab_must(rig_submit(submission, run, NULL, 0, &point), "submit");
+	lab_must(rig_wait(point), "wait");
+	lab_must(rig_buffer_read(target, 0, in, sizeof(in)), "reading the target");
+	lab_check(!memcmp(in, out, sizeof(in)), "the other function's memory has what the engine wrote");
+	rig_run_put(run);
+	rig_submission_put(submission);
+	rig_buffer_put(borrowed);
+	rig_buffer_put(source);
+	rig_buffer_put(target);
+	lab_close(engine);
+	lab_close(memory);
 }
