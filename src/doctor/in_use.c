@@ -106,9 +106,11 @@ static int in_file(
         const char *root, const char *path, int (*each)(void *arg, char *line), struct mounted *m, bool *read)
 {
 	char *text = rig_tree_read(root, path, NULL);
-	int answer = rig_tree_lines(text, each, m);
+	int answer;
 
-	*read = *read || text;
+	if (text)
+		*read = true;
+	answer = rig_tree_lines(text, each, m);
 	free(text);
 	return answer;
 }
