@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -385,6 +386,7 @@ pid_t rvx_server_spawn(const char *const *args)
 	assert_true(pid >= 0);
 	if (pid)
 		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that is killed leaves nothing that serves */
 	int null = open("/dev/null", O_RDWR);
 	dup2(null, STDIN_FILENO);
 	execv(RVX_MODEL_PROGRAM, (char *const *)(uintptr_t)argv);

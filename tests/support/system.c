@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -192,6 +193,7 @@ static void become(const struct sys_process *p, char **argv, const struct sys_be
 	int err = 0, null = open("/dev/null", O_RDONLY);
 
 	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that is killed leaves nothing that serves */
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(p->out, STDOUT_FILENO) < 0 ||
 	        dup2(p->err, STDERR_FILENO) < 0 || chdir(folder))
 		_exit(NOT_STARTED);
