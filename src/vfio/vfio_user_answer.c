@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -27,17 +28,32 @@ void rig_vuser_answers_init(
 	        .fd = fd, .deadline_ms = deadline_ms, .send_lock = send_lock, .last = &a->first};
 }
 
+/* As pthread_mutex_clocklock, which the ThreadSanitizer of gcc 12 does not know: it would report the unlock. */
+static int lock_until(pthread_mutex_t *lock, uint64_t at)
+{
+#if defined(__SANITIZE_THREAD__)
+	while (pthread_mutex_trylock(lock)) {
+		if (rig_clock_ns() >= at)
+			return ETIMEDOUT;
+		sched_yield();
+	}
+	return 0;
+#else
+	const struct timespec ts = {(time_t)(at / RIG_NS_PER_S), (long)(at % RIG_NS_PER_S)};
+
+	return pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &ts);
+#endif
+}
+
 /* false: a caller is sending, perhaps to a device process that waits for us. */
 static bool lock(struct rig_vuser_answers *a)
 {
 	uint64_t at;
-	struct timespec ts;
 
 	if (a->locked || pthread_mutex_trylock(a->send_lock) == 0)
 		return a->locked = true;
 	at = rig_clock_ns() + BUSY_NS;
-	ts = (struct timespec){(time_t)(at / RIG_NS_PER_S), (long)(at % RIG_NS_PER_S)};
-	a->locked = pthread_mutex_clocklock(a->send_lock, CLOCK_MONOTONIC, &ts) == 0;
+	a->locked = lock_until(a->send_lock, at) == 0;
 	if (!a->locked)
 		a->since = at; /* the caller has a deadline of its own */
 	return a->locked;
