@@ -24,7 +24,7 @@
 	20000000 /* of the model's processor time: more than starting and booting takes before the kernel runs */
 #define MAX_LEFT 8
 
-enum { LOST = 1, BEFORE_FAILED = 126 };
+enum { LOST = 1, USAGE = 2, BEFORE_FAILED = 126 };
 
 /* ---- Files ---- */
 
@@ -109,7 +109,7 @@ static void a_sim_works_where_nothing_can_be_given_a_name(void **state)
 	sys_assert_done(&result);
 	/* It is really so there: what must make a name fails. */
 	run_without_names("rigctl run sim k/globals.elf globals out:o.bin,64", &result);
-	sys_assert_failed(&result, LOST, "o.bin: Operation not permitted");
+	sys_assert_failed(&result, USAGE, "o.bin: Operation not permitted");
 	run_without_names("rvx1-model --socket other.sock", &result);
 	assert_int_not_equal(result.status, 0);
 	sys_assert_no_process();
