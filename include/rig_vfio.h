@@ -37,6 +37,15 @@ extern "C" {
 #endif
 
 /* Of every opener; NULL means all zero. Copied. */
+/*
+ * A PCI function's descriptors, opened by a process with more rights; -1: none. With a device goes either its group and
+ * the container, or the iommufd that the device is bound to. They stay the caller's and must be open while make runs, which
+ * duplicates them; the lock that keeps others from the function is then the other process's affair.
+ */
+struct rig_vfio_fds {
+	int device, group, container, iommufd;
+};
+
 struct rig_vfio_options {
 	uint32_t version; /* RIG_EDGE_VERSION */
 	const char *
@@ -45,6 +54,7 @@ struct rig_vfio_options {
 	/* One line of text about opening, booting, stopping; from any thread. level 0 is an error, 3 debugging. */
 	void (*log)(void *arg, int level, const char *text);
 	void *log_arg;
+	const struct rig_vfio_fds *fds; /* of a PCI function; NULL: make opens what it needs. Copied */
 };
 
 /* Makes an opener for a device string. Opens nothing and does no I/O. 0 with *out, which rig_vfio_opener_free ends
@@ -69,7 +79,7 @@ struct rig_vfio_stats {
 /* The record under rig_vfio_key; lives as long as the device. */
 struct rig_vfio_record {
 	uint32_t version;
-	const char *transport;  /* "vfio-user" */
+	const char *transport;  /* "vfio-user", "iommufd", "type1", "noiommu" */
 	const char *board;      /* "rvx1" */
 	const char *firmware;   /* its version and digest */
 	const char *host_pages; /* where pinned memory comes from */

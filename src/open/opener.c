@@ -18,6 +18,8 @@ struct opener {
 	struct rig_spec spec;
 	struct rig_log log;
 	bool guard;
+	bool has_fds;
+	struct rig_pci_fds fds;
 	char name[RIG_SPEC_TEXT];
 };
 
@@ -48,6 +50,7 @@ static int take(
 	default:
 		options.kind = RIG_PCI_ADDRESS;
 		options.which = o->spec.transport;
+		options.fds = o->has_fds ? &o->fds : NULL;
 		break;
 	}
 	err = rig_pci_open(pci, &options, why, why_bytes);
@@ -126,6 +129,16 @@ static int check_options(const struct rig_vfio_options *options)
 	return 0;
 }
 
+static void take_fds(struct opener *o, const struct rig_vfio_fds *fds)
+{
+	o->has_fds = fds != NULL;
+	if (fds)
+		o->fds = (struct rig_pci_fds){.device = fds->device,
+		        .group = fds->group,
+		        .container = fds->container,
+		        .iommufd = fds->iommufd};
+}
+
 int rig_vfio_opener(const char *device, const struct rig_vfio_options *options, struct rig_opener **out)
 {
 	struct opener *o;
@@ -149,6 +162,7 @@ int rig_vfio_opener(const char *device, const struct rig_vfio_options *options, 
 	if (options) {
 		o->log = (struct rig_log){.fn = options->log, .arg = options->log_arg};
 		o->guard = options->guard;
+		take_fds(o, options->fds);
 	}
 	o->base = (struct rig_opener){.version = RIG_EDGE_VERSION,
 	        .name = o->name,

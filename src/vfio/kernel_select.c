@@ -99,9 +99,10 @@ static int try_ways(struct rig_kernel *k, const struct rig_kernel_want *want, co
 		err = start(k, &ways[i], want->fds);
 		if (!err) {
 			rig_logf(log, RIG_LOG_INFO, "%s through %s: %s%s", k->sysfs.bdf, ways[i].ops->name,
-			        want->which != RIG_PCI_ANY ? "as asked"
-			        : *before                  ? "iommufd does not serve: "
-			                                   : "it is there and serves",
+			        want->fds                    ? "by the descriptors given"
+			        : want->which != RIG_PCI_ANY ? "as asked"
+			        : *before                    ? "iommufd does not serve: "
+			                                     : "it is there and serves",
 			        before);
 			if (*k->no_reset)
 				rig_logf(log, RIG_LOG_WARN, "no reset: %s", k->no_reset);
