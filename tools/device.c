@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
+#include <string.h>
 
 #include "rig_vfio.h"
 #include "rigctl.h"
@@ -13,6 +14,15 @@ static void say(void *arg, int level, const char *text)
 	fprintf(stderr, "rigctl: %s\n", text);
 }
 
+/* rig_error without the name that it starts with, as DEVICE says what it is. */
+static const char *reason(const char *name)
+{
+	const char *text = rig_error();
+	size_t length = strlen(name);
+
+	return !strncmp(text, name, length) && !strncmp(text + length, ": ", 2) ? text + length + 2 : text;
+}
+
 int open_device(const char *text, struct rig_device **device)
 {
 	const struct rig_vfio_options options = {
@@ -24,7 +34,7 @@ int open_device(const char *text, struct rig_device **device)
 		return complain(EXIT_USAGE, "%s", rig_error());
 	err = rig_open(opener, device);
 	if (err)
-		complain(EXIT_OPEN, "cannot open %s: %s", text, rig_error());
+		complain(EXIT_OPEN, "cannot open %s: %s", text, reason(opener->name));
 	rig_vfio_opener_free(opener);
 	return err ? EXIT_OPEN : 0;
 }
