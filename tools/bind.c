@@ -269,11 +269,11 @@ static int check_all(struct bind *b)
 	char path[PATH_TEXT];
 	int err = 0;
 
-	snprintf(path, sizeof(path), "%s" DRIVERS "/%s/bind", b->io->root, b->driver);
-	if (strchr(b->driver, '/') || access(path, F_OK))
-		return fail(b, -ENOENT, "no driver %s: modprobe %s", b->driver, b->driver);
 	for (unsigned i = 0; i < b->count && !err; i++)
 		err = check_member(b, b->member[i].bdf);
+	snprintf(path, sizeof(path), "%s" DRIVERS "/%s/bind", b->io->root, b->driver);
+	if (!err && (strchr(b->driver, '/') || access(path, F_OK)))
+		err = fail(b, -ENOENT, "no driver %s: modprobe %s", b->driver, b->driver);
 	return err;
 }
 

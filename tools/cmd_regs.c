@@ -43,23 +43,25 @@ static int read_one(struct rig_pci *pci, const struct rig_board_register *r, FIL
 	return 0;
 }
 
+static bool has_wanted(const struct regs_args *a, const struct rig_board *board)
+{
+	for (uint32_t i = 0; i < board->nregisters; i++)
+		if (regs_is_wanted(board->registers[i].name, a->name, a->names))
+			return true;
+	return false;
+}
+
 static int dump_all(const struct regs_args *a, struct rig_pci *pci, const struct rig_board *board, FILE *file)
 {
-	unsigned shown = 0;
 	const char *why;
 	int err = 0;
 
 	fprintf(file, "# %s, %s over %s\n", board->arch, a->device, rig_pci_info(pci)->transport);
-	for (uint32_t i = 0; i < board->nregisters && !err; i++) {
-		if (!regs_is_wanted(board->registers[i].name, a->name, a->names))
-			continue;
-		err = read_one(pci, &board->registers[i], file);
-		shown++;
-	}
+	for (uint32_t i = 0; i < board->nregisters && !err; i++)
+		if (regs_is_wanted(board->registers[i].name, a->name, a->names))
+			err = read_one(pci, &board->registers[i], file);
 	if (!err && rig_pci_gone(pci, &why))
 		err = complain(EXIT_FAILED, "the function is gone, and what was read is not true: %s", why);
-	if (!err && !shown)
-		err = complain(EXIT_USAGE, "no register of that name; without NAME all are shown");
 	return err;
 }
 
@@ -92,6 +94,8 @@ static int dump(const struct regs_args *a)
 	if (!board || !board->nregisters)
 		status = complain(EXIT_FAILED, "%s: %s", a->device,
 		        board ? "its port names no registers" : "no port here drives this kind of function");
+	else if (!has_wanted(a, board))
+		status = complain(EXIT_USAGE, "no register of that name; without NAME all are shown");
 	else
 		status = save_or_print(a, function.pci, board);
 	give_function_back(&function);
