@@ -8,6 +8,7 @@
 
 #include "error.h"
 #include "kernel_private.h"
+#include "thread.h"
 
 enum { QUIT = RIG_KERNEL_WATCHED, POLLED };
 
@@ -71,7 +72,7 @@ int rig_kernel_watch_start(struct rig_kernel *k)
 	for (unsigned i = 0; i < RIG_KERNEL_WATCHED && !err; i++)
 		err = rig_kernel_irq_watch(k, RIG_IRQ_ERR + i);
 	if (!err && k->quit_fd >= 0) {
-		err = -pthread_create(&k->watcher, NULL, watch, k);
+		err = rig_thread_start(&k->watcher, RIG_THREAD_ANY, watch, k);
 		k->watching = !err;
 	}
 	if (!err)
