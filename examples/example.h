@@ -37,8 +37,8 @@ static inline void close_named(struct rig_device *device)
 	rig_device_put(device);
 }
 
-/* A launch of `function` with `params` parameter bytes as the one part of a submission; refs say where the addresses of the
-   run's buffers go, the first `reads` of which are only read. */
+/* A launch of `function` with `params` parameter bytes as the one part of a submission; refs say where the
+   addresses of the run's buffers go, the first `reads` of which are only read. */
 static inline struct rig_submission *make_launch(struct rig_image *image, struct rig_device *device,
         const char *function, uint32_t params, const struct rig_ref *refs, uint32_t reads, uint32_t writes)
 {

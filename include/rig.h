@@ -205,8 +205,8 @@ RIG_API int rig_buffer_wait(struct rig_buffer *buffer, enum rig_access access);
 /*
  * How another PCI function reaches the buffer: rig_edge.h's answer, where `offset` is that of the buffer's
  * first byte, in the dma-buf or from the start of the first range. Returns the kind (RIG_BUS, RIG_DMABUF,
- * RIG_NO_DMA with a reason) or a negative errno. A RIG_DMABUF's fd is the caller's. Memory whose bus addresses
- * were given out is no other buffer's as long as the process runs.
+ * RIG_NO_DMA with a reason) or a negative errno. A RIG_DMABUF's fd is the caller's. Memory whose bus
+ * addresses were given out is no other buffer's as long as the process runs.
  */
 RIG_API int rig_buffer_dma(struct rig_buffer *buffer, struct rig_dma_answer *answer);
 
@@ -298,7 +298,8 @@ struct rig_description {
 	uint32_t version; /* RIG_EDGE_VERSION */
 	const struct rig_work *parts;
 	uint32_t nparts; /* 0: an empty submission, which only takes a value */
-	/* A run's buffers: slots 0 to reads - 1 are read, reads to reads + writes - 1 are read and written. */
+	/* A run's buffers: slots 0 to reads - 1 are read, reads to reads + writes - 1 are read and
+	   written. */
 	uint32_t reads, writes;
 	const struct rig_fixed *fixed; /* buffers of the same device; the submission keeps them */
 	uint32_t nfixed;

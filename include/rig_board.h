@@ -2,17 +2,18 @@
 /*
  * The port interface: what the driver asks of a board, and what it offers to one.
  *
- * A *board* is one constant table for a family of chips: which functions it drives, how they boot, what memory and
- * queues they have, and how work becomes packets. The driver owns everything that is not about the chip: memory
- * pools, address space, room, order between queues, the timeline word, the poller, loss and stop. A board knows no VFIO.
+ * A *board* is one constant table for a family of chips: which functions it drives, how they boot, what
+ * memory and queues they have, and how work becomes packets. The driver owns everything that is not about the
+ * chip: memory pools, address space, room, order between queues, the timeline word, the poller, loss and
+ * stop. A board knows no VFIO.
  *
- * A *port* is one board on one taken function, from boot to the end. The driver hands it to every function of the
- * table; `state` is the board's own.
+ * A *port* is one board on one taken function, from boot to the end. The driver hands it to every function of
+ * the table; `state` is the board's own.
  *
- * Threads: boot stages, describe, halt and the cold functions run one at a time. completed, failed, fault, arm and
- * check may run beside everything, check because growth asks it too. step, part and ring run one at a time for each
- * port (the contract's hot calls). These and check allocate nothing, block on nothing and make no system call where
- * windows are mapped.
+ * Threads: boot stages, describe, halt and the cold functions run one at a time. completed, failed, fault,
+ * arm and check may run beside everything, check because growth asks it too. step, part and ring run one at a
+ * time for each port (the contract's hot calls). These and check allocate nothing, block on nothing and make
+ * no system call where windows are mapped.
  *
  * Errors: 0 or a negative errno with the text in rig_error(), which names the register or bound.
  */
@@ -141,8 +142,8 @@ struct rig_fill_context {
 	uint32_t segment_bytes;
 };
 
-/* Resolves a copy part's side, or a fixed region's handle, to the address the device's work uses: -EINVAL with
-   rig_error() when `bytes` from `offset` leave the region. */
+/* Resolves a copy part's side, or a fixed region's handle, to the address the device's work uses: -EINVAL
+   with rig_error() when `bytes` from `offset` leave the region. */
 int rig_side_address(
         const struct rig_copy_side *side, const struct rig_run *run, uint64_t bytes, uint64_t *address);
 
@@ -164,23 +165,26 @@ struct rig_launch {
 #define RIG_SERIAL_OP_BYTES 64u
 
 /*
- * A board without rings. The driver keeps a queue for it in host memory; its worker, a thread a device, takes parts from
- * there in order, waits for other devices' words, starts one operation after the other and raises the timeline word.
+ * A board without rings. The driver keeps a queue for it in host memory; its worker, a thread a device, takes
+ * parts from there in order, waits for other devices' words, starts one operation after the other and raises
+ * the timeline word.
  *
- * Of the table: check and part are as for rings, where a unit is an operation, RIG_SERIAL_OP_BYTES of the port's own layout
- * at a multiple of 8. A part becomes any number of them, which run one after the other. What an operation needs is in it:
- * nothing of the part lives when part returns. segment_bytes of a need is 0, and no queue runs RIG_FILL. failed and fault
- * may be NULL. step_units, poke, root, invalidate, start_value, enable, step, ring, completed and arm are not used.
+ * Of the table: check and part are as for rings, where a unit is an operation, RIG_SERIAL_OP_BYTES of the
+ * port's own layout at a multiple of 8. A part becomes any number of them, which run one after the other.
+ * What an operation needs is in it: nothing of the part lives when part returns. segment_bytes of a need is
+ * 0, and no queue runs RIG_FILL. failed and fault may be NULL. step_units, poke, root, invalidate,
+ * start_value, enable, step, ring, completed and arm are not used.
  *
- * Of the facts: one queue, and vectors is 0 or 1: one interrupt, by MSI-X, MSI or INTx, whichever the function has first.
- * unit_bytes, ring_units, ring_units_max, segment_bytes and may_block are the driver's.
+ * Of the facts: one queue, and vectors is 0 or 1: one interrupt, by MSI-X, MSI or INTx, whichever the
+ * function has first. unit_bytes, ring_units, ring_units_max, segment_bytes and may_block are the driver's.
  */
 struct rig_serial {
-	/* Begins the operation; the one before is complete. A negative errno, with rig_error(), is the device's fault. */
+	/* Begins the operation; the one before is complete. A negative errno, with rig_error(), is the
+	   device's fault. */
 	int (*start)(struct rig_port *port, const void *op);
-	/* One look: *done (false before) says whether the operation is complete, and all that it wrote visible to the host. Called
-	   after start, after each interrupt, and from time to time. Takes back whatever makes the board interrupt. Errors as
-	   start's. */
+	/* One look: *done (false before) says whether the operation is complete, and all that it wrote
+	   visible to the host. Called after start, after each interrupt, and from time to time. Takes back
+	   whatever makes the board interrupt. Errors as start's. */
 	int (*poll)(struct rig_port *port, const void *op, bool *done);
 };
 
@@ -209,8 +213,8 @@ struct rig_board {
 	/* Writes board memory, whether or not the memory BAR shows it. */
 	int (*poke)(struct rig_port *port, uint64_t pa, const void *bytes, uint64_t count);
 
-	/* Tables: where the root is; then, after each change of a valid entry, an invalidation that has taken effect
-	   when it returns (bytes 0: everything). */
+	/* Tables: where the root is; then, after each change of a valid entry, an invalidation that has taken
+	   effect when it returns (bytes 0: everything). */
 	int (*root)(struct rig_port *port, uint64_t pa);
 	int (*invalidate)(struct rig_port *port, uint64_t va, uint64_t bytes);
 
@@ -237,14 +241,16 @@ struct rig_board {
 	/* Ask for an interrupt once a value above `seen` completes. */
 	void (*arm)(struct rig_port *port, uint64_t seen);
 
-	/* Code; all NULL where the board runs none. image_bytes: how many bytes the binary takes on the device, or a negative errno. place: those bytes,
-	   for the device-virtual address `base`. find: a function, -ENOENT if absent. Pure functions of the binary. */
+	/* Code; all NULL where the board runs none. image_bytes: how many bytes the binary takes on the
+	   device, or a negative errno. place: those bytes, for the device-virtual address `base`. find: a
+	   function, -ENOENT if absent. Pure functions of the binary. */
 	int (*image_bytes)(const void *binary, size_t bytes, uint64_t *need);
 	int (*image_place)(const void *binary, size_t bytes, uint64_t base, uint8_t *buffer);
 	int (*image_find)(
 	        const void *binary, size_t bytes, const char *name, struct rig_board_function *function);
 
-	/* Stops everything that runs, as far as registers can; never waits for work. Also after a stage that failed. */
+	/* Stops everything that runs, as far as registers can; never waits for work. Also after a stage that
+	   failed. */
 	void (*halt)(struct rig_port *port);
 
 	/* For rigctl regs; may be NULL. */
@@ -252,7 +258,7 @@ struct rig_board {
 	uint32_t nregisters;
 };
 
-/* ---- Services ------------------------------------------------------------------------------------------------- */
+/* ---- Services ------------------------------------------------------------------------------------------ */
 
 /* A window on a BAR of the port's function; as rig_pci_window. Valid as long as the port. */
 RIG_API int rig_port_window(struct rig_port *port, unsigned bar, uint64_t offset, uint64_t bytes,
@@ -265,8 +271,9 @@ struct rig_port_until {
 	const char *what; /* its name, for messages */
 };
 
-/* Polls until `until` holds: 0. -ECANCELED once `unless` (may be NULL) holds instead, -ETIMEDOUT after the port's
-   boot_ms, -ENODEV once the function is gone; the text names the register, the mask and the last value. */
+/* Polls until `until` holds: 0. -ECANCELED once `unless` (may be NULL) holds instead, -ETIMEDOUT after the
+   port's boot_ms, -ENODEV once the function is gone; the text names the register, the mask and the last
+   value. */
 RIG_API int rig_port_wait32(struct rig_port *port, const struct rig_win *win,
         const struct rig_port_until *until, const struct rig_port_until *unless);
 
@@ -276,17 +283,19 @@ struct rig_firmware {
 	char path[RIG_FIRMWARE_PATH]; /* that was read, for messages */
 };
 
-/* Reads the firmware image `name` from port->firmware_dir if there is one, else from the folder that RIG_FIRMWARE_DIR names if
-   it does, else from the build folder or the installed folder. -ENOENT names every place that was tried. */
+/* Reads the firmware image `name` from port->firmware_dir if there is one, else from the folder that
+   RIG_FIRMWARE_DIR names if it does, else from the build folder or the installed folder. -ENOENT names every
+   place that was tried. */
 RIG_API int rig_port_firmware(struct rig_port *port, const char *name, struct rig_firmware *image);
 
-/* Stores into host memory as a DMA write of the function to bus address `iova` would, for ports whose host does a part of
-   the board's work: all of it, or -EFAULT (not mapped for the function) or -EACCES. From the worker. */
+/* Stores into host memory as a DMA write of the function to bus address `iova` would, for ports whose host
+   does a part of the board's work: all of it, or -EFAULT (not mapped for the function) or -EACCES. From the
+   worker. */
 RIG_API int rig_port_dma_write(struct rig_port *port, uint64_t iova, const void *bytes, uint64_t count);
 
-/* Writes what people call the code at device-virtual `pc` of a launch of `entry`: "NAME+0x..." if a loaded image's function
-   that was asked for starts at `entry` ("NAME-0x..." for a function that it called and that lies before it), "NAME (ENTRY)" if
-   pc is nowhere near, else the entry's address. */
+/* Writes what people call the code at device-virtual `pc` of a launch of `entry`: "NAME+0x..." if a loaded
+   image's function that was asked for starts at `entry` ("NAME-0x..." for a function that it called and that
+   lies before it), "NAME (ENTRY)" if pc is nowhere near, else the entry's address. */
 RIG_API void rig_port_code_name(struct rig_port *port, uint64_t entry, uint64_t pc, char *name, size_t bytes);
 
 #ifdef __cplusplus

@@ -24,8 +24,8 @@
  *
  * submit commits its value itself. Times are not measured yet: the pair that submit is given stays 0.
  *
- * Any number of sim devices may be open at once, each under its own name. A second handle of a vfio-user device opens
- * only once the first is released: its process serves one client.
+ * Any number of sim devices may be open at once, each under its own name. A second handle of a vfio-user
+ * device opens only once the first is released: its process serves one client.
  */
 #ifndef RIG_VFIO_H
 #define RIG_VFIO_H
@@ -38,9 +38,10 @@ extern "C" {
 
 /* Of every opener; NULL means all zero. Copied. */
 /*
- * A PCI function's descriptors, opened by a process with more rights; -1: none. With a device goes either its group and
- * the container, or the iommufd that the device is bound to. They stay the caller's and must be open while make runs, which
- * duplicates them; the lock that keeps others from the function is then the other process's affair.
+ * A PCI function's descriptors, opened by a process with more rights; -1: none. With a device goes either its
+ * group and the container, or the iommufd that the device is bound to. They stay the caller's and must be
+ * open while make runs, which duplicates them; the lock that keeps others from the function is then the other
+ * process's affair.
  */
 struct rig_vfio_fds {
 	int device, group, container, iommufd;
@@ -51,14 +52,16 @@ struct rig_vfio_options {
 	const char *
 	        name; /* the device's name; NULL: the device string up to its options, "sim" numbered from 0 */
 	bool guard;   /* survive mapped BARs that vanish: a process-wide SIGBUS handler, chained */
-	/* One line of text about opening, booting, stopping; from any thread. level 0 is an error, 3 debugging. */
+	/* One line of text about opening, booting, stopping; from any thread. level 0 is an error, 3
+	   debugging. */
 	void (*log)(void *arg, int level, const char *text);
 	void *log_arg;
 	const struct rig_vfio_fds *fds; /* of a PCI function; NULL: make opens what it needs. Copied */
 };
 
-/* Makes an opener for a device string. Opens nothing and does no I/O. 0 with *out, which rig_vfio_opener_free ends
-   (devices it made live on), or -EINVAL with rig_error() naming the option and what it takes, or -ENOMEM. */
+/* Makes an opener for a device string. Opens nothing and does no I/O. 0 with *out, which rig_vfio_opener_free
+   ends (devices it made live on), or -EINVAL with rig_error() naming the option and what it takes, or
+   -ENOMEM. */
 RIG_API int rig_vfio_opener(
         const char *device, const struct rig_vfio_options *options, struct rig_opener **out);
 RIG_API void rig_vfio_opener_free(struct rig_opener *opener);

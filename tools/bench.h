@@ -2,13 +2,14 @@
 /*
  * rigctl bench: rows and how they are measured.
  *
- * A *row* is one operation of the library (ours) and up to BENCH_FLOORS things that do the same with less: its floors. A
- * *sample* is row->batch operations timed together. Samples of ours and of the floors are taken in turns, a block each,
- * so that what else the machine does meets all of them alike; the samples that open a block do not count.
+ * A *row* is one operation of the library (ours) and up to BENCH_FLOORS things that do the same with less:
+ * its floors. A *sample* is row->batch operations timed together. Samples of ours and of the floors are taken
+ * in turns, a block each, so that what else the machine does meets all of them alike; the samples that open a
+ * block do not count.
  *
- * One thread. Errors: 0 or a negative errno with the text in rig_error(). -ENOMEM and -ENOTSUP from `prepare` or ours
- * mean that the device has no room for the row, or does not do it: the row is skipped and says why. A floor that fails
- * is not measured and says why.
+ * One thread. Errors: 0 or a negative errno with the text in rig_error(). -ENOMEM and -ENOTSUP from `prepare`
+ * or ours mean that the device has no room for the row, or does not do it: the row is skipped and says why. A
+ * floor that fails is not measured and says why.
  */
 #ifndef RIGCTL_BENCH_H
 #define RIGCTL_BENCH_H
@@ -25,7 +26,8 @@
 struct bench_hand;
 struct bench_row;
 
-/* What rows use. While rows are measured that open a device of their own, device, record and hand are NULL. */
+/* What rows use. While rows are measured that open a device of their own, device, record and hand are
+ * NULL. */
 struct bench {
 	const char *device_text;
 	int cpu; /* that the measuring thread has for itself; -1: none */
@@ -85,8 +87,8 @@ struct bench_result {
 	double messages;                              /* an operation; negative: not counted */
 };
 
-/* Measures one row, about `ms` milliseconds for ours and each floor, more where one operation takes longer. A row that
-   is skipped is a result. Negative errno: the device was lost, or ours failed. */
+/* Measures one row, about `ms` milliseconds for ours and each floor, more where one operation takes longer. A
+   row that is skipped is a result. Negative errno: the device was lost, or ours failed. */
 int bench_measure(struct bench *bench, const struct bench_row *row, unsigned ms, struct bench_result *result);
 
 /* Gives back what a row's prepare made. */

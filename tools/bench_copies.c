@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bulk: bytes between host and device, and within the device. Floors: memcpy, and the copy engine driven by hand. */
+/* Bulk: bytes between host and device, and within the device. Floors: memcpy, and the copy engine driven by
+ * hand. */
 #include <string.h>
 
 #include "bench.h"

@@ -167,7 +167,8 @@ static uint64_t leaf(uint64_t address, uint64_t more)
 	       address / PAGE << RVX1_PTE_PPN_SHIFT;
 }
 
-/* Section 6: two tables below the root, of 1 GiB pages: all of board memory, and the low half TiB of the bus. */
+/* Section 6: two tables below the root, of 1 GiB pages: all of board memory, and the low half TiB of the
+ * bus. */
 static int map_everything(struct bench_hand *hand, uint64_t root)
 {
 	uint64_t tables[2] = {root + PAGE, root + 2 * PAGE};

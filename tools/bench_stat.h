@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples of a time, and what is said about them: the median and the fastest, never a mean, which one interruption moves. */
+/* Samples of a time, and what is said about them: the median and the fastest, never a mean, which one
+ * interruption moves. */
 #ifndef RIGCTL_BENCH_STAT_H
 #define RIGCTL_BENCH_STAT_H
 

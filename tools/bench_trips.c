@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Round trips: something is handed to the live board, and seen to be complete. Their floor is the board driven by hand. */
+/* Round trips: something is handed to the live board, and seen to be complete. Their floor is the board
+ * driven by hand. */
 #include <time.h>
 
 #include "bench.h"

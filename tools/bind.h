@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Giving functions to vfio-pci and back, by driver_override alone: the ids that vfio-pci takes (new_id) are never touched,
- * since they would take other functions of the same kind too.
+ * Giving functions to vfio-pci and back, by driver_override alone: the ids that vfio-pci takes (new_id) are
+ * never touched, since they would take other functions of the same kind too.
  *
- * Files are read below a root and written through a table, so that a dry run prints and a test records. What fails is undone.
- * One thread.
+ * Files are read below a root and written through a table, so that a dry run prints and a test records. What
+ * fails is undone. One thread.
  */
 #ifndef RIGCTL_BIND_H
 #define RIGCTL_BIND_H
@@ -45,8 +45,8 @@ struct bind {
 	char note[BIND_TEXT]; /* of a success: what is still in the way; "" if nothing */
 };
 
-/* -EBUSY: the machine works through it. -ENOENT: no such function or driver. -EINVAL: no address, or a bridge. Others:
-   what a write answered; all is as before then, or `why` says what is not. */
+/* -EBUSY: the machine works through it. -ENOENT: no such function or driver. -EINVAL: no address, or a
+   bridge. Others: what a write answered; all is as before then, or `why` says what is not. */
 int bind_function(struct bind *b, const char *bdf);
 
 /* Back to whatever kernel driver wants it; member[0].driver is then its name, "" for none. */

@@ -98,8 +98,8 @@ int bench_open(const struct bench *bench, struct rig_device **device)
 	return err;
 }
 
-/* A waiter and its device process on one core take turns instead of working beside each other, and which it is would be
-   chance. So device processes, which are started from here on, leave this thread a core... */
+/* A waiter and its device process on one core take turns instead of working beside each other, and which it
+   is would be chance. So device processes, which are started from here on, leave this thread a core... */
 static void leave_a_core(struct work *w)
 {
 	cpu_set_t others = w->cpus;

@@ -48,8 +48,8 @@ int complain(int status, const char *format, ...)
 	return status;
 }
 
-/* Prints text and a newline, at most HELP_COLUMNS wide where words allow it; later lines start at column `indent`, the
-   first is already at column `at`. */
+/* Prints text and a newline, at most HELP_COLUMNS wide where words allow it; later lines start at column
+   `indent`, the first is already at column `at`. */
 static void wrap(FILE *to, const char *text, size_t at, size_t indent)
 {
 	bool first = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Dumps of registers: lines "NAME BAR OFFSET WIDTH VALUE", numbers in hexadecimal but BAR and WIDTH (bytes); '#' begins a
-   comment. */
+/* Dumps of registers: lines "NAME BAR OFFSET WIDTH VALUE", numbers in hexadecimal but BAR and WIDTH (bytes);
+   '#' begins a comment. */
 #ifndef RIGCTL_REGS_DUMP_H
 #define RIGCTL_REGS_DUMP_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rigctl: one file a command. A command is a literal of struct command, listed in main.c; its --help and its part of the
- * man page come from that literal.
+ * rigctl: one file a command. A command is a literal of struct command, listed in main.c; its --help and its
+ * part of the man page come from that literal.
  */
 #ifndef RIGCTL_H
 #define RIGCTL_H

@@ -36,7 +36,8 @@ void free_args(struct run_args *args);
 /* Reads a whole file; *bytes is the caller's (never NULL). 0, or a negative errno. */
 int read_file(const char *path, uint8_t **bytes, uint64_t *count);
 int write_file(const char *path, const uint8_t *bytes, uint64_t count);
-/* Whether write_file can open every file to write: 0, or EXIT_USAGE after a complaint. Leaves them as they were, or not there. */
+/* Whether write_file can open every file to write: 0, or EXIT_USAGE after a complaint. Leaves them as they
+ * were, or not there. */
 int check_outputs(const struct run_args *args);
 
 #endif

@@ -57,8 +57,8 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Launches the filter tile by tile; no launch waits here for the one before. In one launch a large picture would look
-   like a hang, as only finished work is progress. */
+/* Launches the filter tile by tile; no launch waits here for the one before. In one launch a large picture
+   would look like a hang, as only finished work is progress. */
 static void launch_tiles(struct rig_submission *submission, struct rig_run_args *run, struct params params,
         struct rig_point *done)
 {

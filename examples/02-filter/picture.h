@@ -14,7 +14,8 @@ struct picture {
 /* Reads any PNG, 8-bit RGBA whatever it was. Ends the program with the reason on failure. */
 struct picture picture_read(const char *path);
 
-/* Ends the program, leaving no file, if it could not write one of this name. Before work whose result would be lost. */
+/* Ends the program, leaving no file, if it could not write one of this name. Before work whose result would
+   be lost. */
 void picture_check_output(const char *path);
 void picture_write(const char *path, const struct picture *picture);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A matrix product with shared memory and barriers, checked against the host's. usage: matmul [DEVICE [IMAGE]] */
+/* A matrix product with shared memory and barriers, checked against the host's. usage: matmul [DEVICE
+   [IMAGE]] */
 #include "example.h"
 
 #define TILE   16u

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timelines: two devices, and submissions that are not waited for one by one. usage: timelines [DEVICE [DEVICE]]
+ * Timelines: two devices, and submissions that are not waited for one by one. usage: timelines [DEVICE
+ * [DEVICE]]
  *
- * The first device adds a x to y chunk by chunk, a submission each, all handed over before any is waited for. The second
- * device works on its own; its one submission waits, in its queue, for a point of the first device's timeline.
+ * The first device adds a x to y chunk by chunk, a submission each, all handed over before any is waited for.
+ * The second device works on its own; its one submission waits, in its queue, for a point of the first
+ * device's timeline.
  */
 #include "example.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The packed image of the command processor's firmware (docs/rvx1.md, section 5.1), little-endian: a header, then
- * payload_bytes of payload that go to load_address. Layouts only.
+ * The packed image of the command processor's firmware (docs/rvx1.md, section 5.1), little-endian: a header,
+ * then payload_bytes of payload that go to load_address. Layouts only.
  */
 #ifndef RVX1_FIRMWARE_H
 #define RVX1_FIRMWARE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RVX-1 packets: what the firmware reads from a queue's ring (docs/rvx1.md, section 7). 64 bytes each, little-endian;
- * fields that a packet does not name are zero. Shared by host, firmware and model: layouts only.
+ * RVX-1 packets: what the firmware reads from a queue's ring (docs/rvx1.md, section 7). 64 bytes each,
+ * little-endian; fields that a packet does not name are zero. Shared by host, firmware and model: layouts
+ * only.
  */
 #ifndef RVX1_PACKET_H
 #define RVX1_PACKET_H

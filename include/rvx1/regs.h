@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RVX-1 registers and address maps, as docs/rvx1.md revision 1 describes them. Shared by host, firmware and model:
- * numbers only. Everything is little-endian. Offsets are bytes. "RO" registers ignore writes.
+ * RVX-1 registers and address maps, as docs/rvx1.md revision 1 describes them. Shared by host, firmware and
+ * model: numbers only. Everything is little-endian. Offsets are bytes. "RO" registers ignore writes.
  */
 #ifndef RVX1_REGS_H
 #define RVX1_REGS_H
 
 #include <stdint.h>
 
-/* ---- PCI identity and BARs (manual, section 2) ---------------------------------------------------------------- */
+/* ---- PCI identity and BARs (manual, section 2) --------------------------------------------------------- */
 #define RVX1_PCI_VENDOR      0x1234u
 #define RVX1_PCI_DEVICE      0x5258u
 #define RVX1_PCI_CLASS       0x120000u /* processing accelerator */
@@ -26,7 +26,7 @@
 #define RVX1_MIN_MEMORY      (64ull << 20)
 #define RVX1_MAX_MEMORY      (8ull << 30)
 
-/* ---- BAR0, control page (section 3) --------------------------------------------------------------------------- */
+/* ---- BAR0, control page (section 3) -------------------------------------------------------------------- */
 #define RVX1_ID             0x000u /* u32 RO */
 #define RVX1_ID_VALUE       0x31585652u
 #define RVX1_REVISION       0x004u /* u32 RO: major << 16 | minor */
@@ -102,7 +102,7 @@
 #define RVX1_MIN_RING_ENTRIES 16u
 #define RVX1_MAX_RING_ENTRIES 65536u
 
-/* ---- BAR0, status page (section 8); may be mapped, read-only ----------------------------------------------------- */
+/* ---- BAR0, status page (section 8); may be mapped, read-only ------------------------------------------- */
 #define RVX1_STATUS          0x1000u
 #define RVX1_STATUS_BYTES    0x1000u
 #define RVX1_STATUS_VALUE    0x000u /* u64: the last completed value */
@@ -114,11 +114,11 @@
 #define RVX1_STATUS_READ     0x00u /* u64: packets completed */
 #define RVX1_STATUS_RELEASED 0x08u /* u64: the last value released on this queue */
 
-/* ---- BAR4 (section 9); may be mapped ------------------------------------------------------------------------------- */
+/* ---- BAR4 (section 9); may be mapped ------------------------------------------------------------------- */
 #define RVX1_DOORBELL_WRITE 0x0u /* u64, page of queue q: packets written */
 #define RVX1_DOORBELL_ARM   0x8u /* u64, page 0 only: interrupt when VALUE exceeds this */
 
-/* ---- Processor addresses (section 5.2) ------------------------------------------------------------------------------ */
+/* ---- Processor addresses (section 5.2) ----------------------------------------------------------------- */
 #define RVX1_SYSTEM       0x4000000000000000ull /* | bus address: system memory */
 #define RVX1_BUS_MASK     0x00FFFFFFFFFFFFFFull
 #define RVX1_CP_REGS      0x8000000000000000ull /* BAR0 */
@@ -168,7 +168,7 @@
 #define RVX1_BUS_ERROR   0x200u /* u32: 0, or RVX1_ACCESS_*; a write of 0 clears */
 #define RVX1_BUS_ADDRESS 0x208u /* u64 RO */
 
-/* ---- Fault codes and accesses (section 10) --------------------------------------------------------------------------- */
+/* ---- Fault codes and accesses (section 10) ------------------------------------------------------------- */
 enum rvx1_fault {
 	RVX1_FAULT_NONE = 0,
 	RVX1_FAULT_PAGE = 1,       /* no mapping, or without the permission */
@@ -199,7 +199,7 @@ enum rvx1_counter {
 	RVX1_COUNTERS,
 };
 
-/* ---- Threads (section 11) ---------------------------------------------------------------------------------------------- */
+/* ---- Threads (section 11) ------------------------------------------------------------------------------ */
 #define RVX1_MAX_GROUP_THREADS 1024u
 #define RVX1_MAX_SHARED        65536u
 #define RVX1_STACK_BYTES       0x4000u         /* a thread's stack */
@@ -213,7 +213,7 @@ enum rvx1_counter {
 #define RVX1_CSR_SHARED_BYTES  0xCD0u
 #define RVX1_INSN_BARRIER      0x0000000Bu /* custom-0, every other field 0 */
 
-/* ---- Page-table entries (section 6.1) ------------------------------------------------------------------------------------ */
+/* ---- Page-table entries (section 6.1) ------------------------------------------------------------------ */
 #define RVX1_PTE_V         0x001ull
 #define RVX1_PTE_R         0x002ull
 #define RVX1_PTE_W         0x004ull

@@ -2,8 +2,9 @@
 /*
  * RVX-1 as a PCI function behind a vfio-user socket (docs/rvx1.md), one object a board.
  *
- * One thread calls everything. rvx_board_run() is the whole life of a board with clients: it serves messages, runs the processor and the
- * engines in slices, raises interrupts, and sleeps when there is nothing to do. Failure is a negative errno.
+ * One thread calls everything. rvx_board_run() is the whole life of a board with clients: it serves messages,
+ * runs the processor and the engines in slices, raises interrupts, and sleeps when there is nothing to do.
+ * Failure is a negative errno.
  */
 #ifndef RVX_BOARD_H
 #define RVX_BOARD_H
@@ -47,13 +48,14 @@ int rvx_board_open(const struct rvx_config *config, struct rvx_board **out);
 /* Accepts NULL. */
 void rvx_board_close(struct rvx_board *board);
 
-/* One of the two: serve the peer of a connected socket (taken over, also on failure), or listen at a path (vfu.h). */
+/* One of the two: serve the peer of a connected socket (taken over, also on failure), or listen at a path
+ * (vfu.h). */
 int rvx_board_attach(struct rvx_board *board, int fd);
 int rvx_board_listen(struct rvx_board *board, const char *path);
 
 /*
- * Serves until *stop is not 0 (set by a signal handler; `unblocked` is the signal mask while sleeping) or, after
- * rvx_board_attach(), the peer went. Returns 0. Both may be NULL.
+ * Serves until *stop is not 0 (set by a signal handler; `unblocked` is the signal mask while sleeping) or,
+ * after rvx_board_attach(), the peer went. Returns 0. Both may be NULL.
  */
 int rvx_board_run(struct rvx_board *board, const volatile sig_atomic_t *stop, const sigset_t *unblocked);
 

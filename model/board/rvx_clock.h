@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The board's clock: ticks since reset at a nominal frequency that no host has, off it by a settable drift (manual, section 3).
+ * The board's clock: ticks since reset at a nominal frequency that no host has, off it by a settable drift
+ * (manual, section 3).
  */
 #ifndef RVX_CLOCK_H
 #define RVX_CLOCK_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The compute engine: grids of groups of RISC-V threads (manual, section 11). One group is in flight at a time; its threads take
- * turns, each for some thousand instructions. A thread that ends in its first turn costs little more than its instructions: most do.
+ * The compute engine: grids of groups of RISC-V threads (manual, section 11). One group is in flight at a
+ * time; its threads take turns, each for some thousand instructions. A thread that ends in its first turn
+ * costs little more than its instructions: most do.
  */
 #ifndef RVX_COMPUTE_H
 #define RVX_COMPUTE_H
@@ -42,7 +43,8 @@ struct rvx_compute {
 	struct rvx_compute_job job;
 	bool hung; /* --fault hang: RUNNING and nothing happens */
 
-	/* The group in flight. Threads [0, waiting) of `live` are at a barrier, [waiting, live_count) run in turn. */
+	/* The group in flight. Threads [0, waiting) of `live` are at a barrier, [waiting, live_count) run in
+	 * turn. */
 	uint32_t at[3];
 	uint32_t started, ended, waiting, live_count, turn;
 	struct rvx_thread *live[RVX1_MAX_GROUP_THREADS];

@@ -97,8 +97,8 @@ static bool resolve(struct rvx_copier *copier, struct rvx_extent *extent, uint64
 }
 
 /*
- * One transfer, shortened to the page where a longer one failed, so that the fault's address is the page that does not answer.
- * False: faulted.
+ * One transfer, shortened to the page where a longer one failed, so that the fault's address is the page that
+ * does not answer. False: faulted.
  */
 static bool carry(struct rvx_copier *copier, const struct end *end, uint8_t *bytes, uint64_t *n, uint64_t va,
         enum rvx1_access access)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The copy engine: rows of bytes between device-virtual addresses (manual, section 5.3). A job runs in steps, so that nothing
- * it is asked for keeps the board from answering.
+ * The copy engine: rows of bytes between device-virtual addresses (manual, section 5.3). A job runs in steps,
+ * so that nothing it is asked for keeps the board from answering.
  */
 #ifndef RVX_COPIER_H
 #define RVX_COPIER_H
@@ -39,7 +39,8 @@ void rvx_copier_start(struct rvx_copier *copier);
 /* Forgets translations (section 6.2). */
 void rvx_copier_forget(struct rvx_copier *copier);
 
-/* Goes on with a RUNNING job for about `budget` bytes; a row costs some on top, so that empty-handed ones end too. */
+/* Goes on with a RUNNING job for about `budget` bytes; a row costs some on top, so that empty-handed ones end
+ * too. */
 void rvx_copier_step(struct rvx_copier *copier, uint64_t budget);
 
 #endif

@@ -99,8 +99,8 @@ void rvx_cp_hold(struct rvx_board *board)
 }
 
 /*
- * A client's register accesses are served while a transfer waits for its answer, in the middle of a slice, where neither the
- * processor nor an engine can be stopped.
+ * A client's register accesses are served while a transfer waits for its answer, in the middle of a slice,
+ * where neither the processor nor an engine can be stopped.
  */
 void rvx_cp_control(struct rvx_board *board, uint32_t value)
 {

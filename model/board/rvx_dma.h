@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System memory as the function reaches it: by address where the client shared a descriptor, by transfer otherwise. A table of
- * three calls, so that engines can be tested without a client.
+ * System memory as the function reaches it: by address where the client shared a descriptor, by transfer
+ * otherwise. A table of three calls, so that engines can be tested without a client.
  */
 #ifndef RVX_DMA_H
 #define RVX_DMA_H
@@ -13,7 +13,8 @@
 struct rvx_dma {
 	void *ctx;
 
-	/* Host address of [bus, bus + len), valid until the mapping goes; NULL: it takes transfers, or nothing answers. */
+	/* Host address of [bus, bus + len), valid until the mapping goes; NULL: it takes transfers, or
+	 * nothing answers. */
 	void *(*at)(void *ctx, uint64_t bus, uint64_t len, bool readable, bool writable);
 
 	/* 0, or a negative errno: nothing answered, and `to` is unspecified. */

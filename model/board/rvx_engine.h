@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the two engines have in common: registers that the processor sees, the life of a job, and why it faulted (manual, 5.3).
+ * What the two engines have in common: registers that the processor sees, the life of a job, and why it
+ * faulted (manual, 5.3).
  */
 #ifndef RVX_ENGINE_H
 #define RVX_ENGINE_H
@@ -36,7 +37,8 @@ enum rvx_order {
 void rvx_engine_reset(struct rvx_engine *engine);
 uint32_t rvx_engine_state(const struct rvx_engine *engine);
 
-/* Registers by offset in the engine; width 4 or 8, aligned and inside. Others read as zero and ignore writes. */
+/* Registers by offset in the engine; width 4 or 8, aligned and inside. Others read as zero and ignore
+ * writes. */
 uint64_t rvx_engine_load(const struct rvx_engine *engine, uint32_t offset, unsigned width);
 enum rvx_order rvx_engine_store(struct rvx_engine *engine, uint32_t offset, unsigned width, uint64_t value);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The main loop. Everything happens in slices of some ten microseconds: messages, the processor, each busy engine, interrupts. What
- * the processor waits for may be a plain store to mapped memory, which nothing announces: an idle board looks again
- * and again, first at once, then after naps that grow to a millisecond (manual, sections 5.2 and 9: at the latest then).
+ * The main loop. Everything happens in slices of some ten microseconds: messages, the processor, each busy
+ * engine, interrupts. What the processor waits for may be a plain store to mapped memory, which nothing
+ * announces: an idle board looks again and again, first at once, then after naps that grow to a millisecond
+ * (manual, sections 5.2 and 9: at the latest then).
  */
 #include "rvx_state.h"
 
@@ -102,7 +103,8 @@ static uint64_t nap_length(const struct rvx_board *board, const struct rest *res
 	return nap < deadline ? nap : deadline;
 }
 
-/* Nothing to do now: looks again at once for a while, then longer and longer naps. Returns how long to sleep. */
+/* Nothing to do now: looks again at once for a while, then longer and longer naps. Returns how long to
+ * sleep. */
 static uint64_t rest_for(struct rvx_board *board, struct rest *rest, uint64_t now_ns)
 {
 	uint64_t rung = read_doorbells(board);
@@ -122,7 +124,8 @@ static uint64_t rest_for(struct rvx_board *board, struct rest *rest, uint64_t no
 	return ns;
 }
 
-/* Sleeps that long, or looks up for 0; the signals of `unblocked` arrive here only. True: vfu_poll() has something to do. */
+/* Sleeps that long, or looks up for 0; the signals of `unblocked` arrive here only. True: vfu_poll() has
+ * something to do. */
 static bool wait_for_news(struct rvx_board *board, uint64_t ns, const sigset_t *unblocked)
 {
 	struct timespec timeout = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};

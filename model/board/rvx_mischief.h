@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Faults on request (--fault): what a board does that a driver must survive. A plan says what, a mischief counts what happened
- * until then. Counts are from 1; 0 in a plan means never.
+ * Faults on request (--fault): what a board does that a driver must survive. A plan says what, a mischief
+ * counts what happened until then. Counts are from 1; 0 in a plan means never.
  */
 #ifndef RVX_MISCHIEF_H
 #define RVX_MISCHIEF_H
@@ -29,7 +29,8 @@ struct rvx_mischief {
 	uint64_t launches, releases, deaths, copies, irqs;
 };
 
-/* Adds one "name" or "name=number". -EINVAL: unknown name, or a number that is none, missing or not wanted. */
+/* Adds one "name" or "name=number". -EINVAL: unknown name, or a number that is none, missing or not
+ * wanted. */
 int rvx_plan_add(struct rvx_plan *plan, const char *spec);
 
 /* Prints a line for each name. */

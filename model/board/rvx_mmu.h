@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The MMU of the engines: Sv48 tables in board memory (manual, section 6). A pure walk; who caches its answers forgets them
- * when an invalidation says so.
+ * The MMU of the engines: Sv48 tables in board memory (manual, section 6). A pure walk; who caches its
+ * answers forgets them when an invalidation says so.
  */
 #ifndef RVX_MMU_H
 #define RVX_MMU_H
@@ -12,7 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What one leaf maps: [first, first + bytes) from `address` on. `first` is sign-extended; bytes 0: nothing. */
+/* What one leaf maps: [first, first + bytes) from `address` on. `first` is sign-extended; bytes 0:
+ * nothing. */
 struct rvx_extent {
 	uint64_t first;
 	uint64_t bytes; /* less than the leaf's size where board memory ends inside it */
@@ -22,8 +23,8 @@ struct rvx_extent {
 };
 
 /*
- * The leaf that maps `va` for that access. False: a PAGE fault. Tables are read as they are now; whatever they hold, at most
- * four entries are.
+ * The leaf that maps `va` for that access. False: a PAGE fault. Tables are read as they are now; whatever
+ * they hold, at most four entries are.
  */
 bool rvx_mmu_walk(const struct rvx_memory *memory, uint64_t root, uint64_t va, enum rvx1_access access,
         struct rvx_extent *out);

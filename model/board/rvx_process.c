@@ -19,8 +19,9 @@ static void ask(int number)
 }
 
 /*
- * A shared file became shorter. The board goes on with zeroes there; what else its own memory is can not shrink (its files are
- * sealed), so the only other cause is a machine without memory, where the same page of nothing does less harm than dying.
+ * A shared file became shorter. The board goes on with zeroes there; what else its own memory is can not
+ * shrink (its files are sealed), so the only other cause is a machine without memory, where the same page of
+ * nothing does less harm than dying.
  */
 static void patch_page(int number, siginfo_t *info, void *context)
 {

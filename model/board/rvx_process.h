@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the process owes its parent and its terminal. The parent's way to end it is the socket: it exits when the other end is
- * closed, whoever closed it and why.
+ * What the process owes its parent and its terminal. The parent's way to end it is the socket: it exits when
+ * the other end is closed, whoever closed it and why.
  */
 #ifndef RVX_PROCESS_H
 #define RVX_PROCESS_H
@@ -17,8 +17,9 @@ struct rvx_stop {
 void rvx_process_close_others(int fd);
 
 /*
- * With fd >= 0 the process leaves the terminal's process group: Ctrl-C is for the parent. Signals that end it are told by *stop.
- * A client that shrinks the memory it shared must not end the board: a page of nothing takes its place. 0 or a negative errno.
+ * With fd >= 0 the process leaves the terminal's process group: Ctrl-C is for the parent. Signals that end it
+ * are told by *stop. A client that shrinks the memory it shared must not end the board: a page of nothing
+ * takes its place. 0 or a negative errno.
  */
 int rvx_process_prepare(int fd, struct rvx_stop *stop);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The address space that the engines share: board memory, system memory and the root of the tables between them.
+ * The address space that the engines share: board memory, system memory and the root of the tables between
+ * them.
  */
 #ifndef RVX_SPACE_H
 #define RVX_SPACE_H

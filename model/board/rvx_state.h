@@ -92,7 +92,8 @@ static inline uint8_t *rvx_status(const struct rvx_board *board)
 void rvx_log(const struct rvx_board *board, enum rvx_log_level level, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 
-/* rvx_regs.c: BAR0's control page, any width and offset in it. What the rules of section 3 refuse reads zero and drops writes. */
+/* rvx_regs.c: BAR0's control page, any width and offset in it. What the rules of section 3 refuse reads zero
+ * and drops writes. */
 uint64_t rvx_regs_load(struct rvx_board *board, uint32_t offset, unsigned width);
 void rvx_regs_store(
         struct rvx_board *board, uint32_t offset, unsigned width, uint64_t value, enum rvx_who who);

@@ -133,7 +133,8 @@ static void meet_client(struct vfu_device *dev, int fd)
 	}
 }
 
-/* The client is gone, or going, although its last messages may still be here. Who comes next was right to come. */
+/* The client is gone, or going, although its last messages may still be here. Who comes next was right to
+ * come. */
 static bool is_leaving(const struct vfu_device *dev)
 {
 	struct pollfd client = {.fd = dev->conn.fd, .events = POLLRDHUP};

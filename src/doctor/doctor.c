@@ -11,7 +11,8 @@
 #include "text.h"
 #include "tree.h"
 
-/* Every finding there is, in the order in which they are shown: a row here, a function that looks, and no more. */
+/* Every finding there is, in the order in which they are shown: a row here, a function that looks, and no
+ * more. */
 static const struct rig_doctor_row rows[] = {
         {"absent", RIG_STOP, RIG_OF_ABSENT, rig_look_absent, "this machine has no such function"},
         {"iommu-absent", RIG_STOP, RIG_OF_MACHINE, rig_look_iommu_absent,

@@ -3,12 +3,14 @@
 #define RIG_DOCTOR_H
 
 /*
- * What stands between a PCI function and a program that drives it through VFIO, and the command that removes it.
+ * What stands between a PCI function and a program that drives it through VFIO, and the command that removes
+ * it.
  *
- * The answer is a function of the files below a root and of nothing else: /sys, /proc, /dev/vfio and /run/rig-vfio of this
- * machine ("") or of a captured tree (docs/doctor.md). Files are read; nothing is opened that does anything, written or
- * asked by ioctl. A file that is missing says nothing: no finding comes from its absence alone, but where the absence is the
- * point (a module that is not loaded), and then the folder it should be in must be there.
+ * The answer is a function of the files below a root and of nothing else: /sys, /proc, /dev/vfio and
+ * /run/rig-vfio of this machine ("") or of a captured tree (docs/doctor.md). Files are read; nothing is
+ * opened that does anything, written or asked by ioctl. A file that is missing says nothing: no finding comes
+ * from its absence alone, but where the absence is the point (a module that is not loaded), and then the
+ * folder it should be in must be there.
  *
  * Any thread. Blocks for as long as reading files takes.
  */
@@ -51,7 +53,8 @@ struct rig_doctor_ask {
 	const char *bdf;  /* "0000:65:00.0"; NULL: the machine alone */
 	uint64_t pin;     /* bytes of host memory that will be pinned for the function; 0: RIG_DOCTOR_PIN */
 	unsigned mask;    /* bits of the function's DMA addresses; 0: what sysfs says, if it does */
-	/* The name of what drives functions of this kind, NULL for nothing; may be NULL: then it is not said. */
+	/* The name of what drives functions of this kind, NULL for nothing; may be NULL: then it is not
+	 * said. */
 	const char *(*port)(unsigned vendor, unsigned device);
 };
 
@@ -66,17 +69,18 @@ const char *rig_severity_name(enum rig_severity severity);
 
 /* -- For who binds and unbinds -- */
 
-/* Whether the machine works through this function: a disk of it is mounted, swapped to or part of one that is, or an
- * interface of it (or one on top of it) has addresses or a route. text then says which: one phrase. What cannot be
- * told counts as in use. */
+/* Whether the machine works through this function: a disk of it is mounted, swapped to or part of one that
+ * is, or an interface of it (or one on top of it) has addresses or a route. text then says which: one phrase.
+ * What cannot be told counts as in use. */
 bool rig_doctor_in_use(const char *root, const char *bdf, char *text, size_t bytes);
 
-/* Calls each for every block device of the function, with its name below /dev, until it answers other than 0, which is
- * the answer. */
+/* Calls each for every block device of the function, with its name below /dev, until it answers other than 0,
+ * which is the answer. */
 int rig_doctor_disks(const char *root, const char *bdf, int (*each)(void *arg, const char *disk), void *arg);
 
-/* Whether a process has the function open, as far as this user may see: by the lock of src/vfio/kernel_lock, or by a
- * descriptor of its group or node. text then names the process: "4711 (rigctl)", and file the evidence. */
+/* Whether a process has the function open, as far as this user may see: by the lock of src/vfio/kernel_lock,
+ * or by a descriptor of its group or node. text then names the process: "4711 (rigctl)", and file the
+ * evidence. */
 bool rig_doctor_holder(
         const char *root, const char *bdf, char *text, size_t bytes, char *file, size_t file_bytes);
 

@@ -64,7 +64,8 @@ unsigned rig_kernel_release(const struct rig_exam *x);
 
 /* Calls each for the bridges above a function, nearest first. */
 int rig_bridges(const char *root, const char *bdf, int (*each)(void *arg, const char *bridge), void *arg);
-/* What the bridge's configuration space says about access control services: whether it isolates what is below it. */
+/* What the bridge's configuration space says about access control services: whether it isolates what is below
+ * it. */
 enum rig_acs { RIG_ACS_UNKNOWN, RIG_ACS_NONE, RIG_ACS_OFF, RIG_ACS_ON };
 enum rig_acs rig_bridge_acs(const char *root, const char *bridge);
 /* The largest of the bridge's memory windows, in bytes; 0: says nothing. */

@@ -174,7 +174,8 @@ struct disks {
 	void *arg;
 };
 
-/* The controllers of an NVMe subsystem are links in it, beside the disks that are reached through any of them. */
+/* The controllers of an NVMe subsystem are links in it, beside the disks that are reached through any of
+ * them. */
 static int is_controller(void *arg, const char *name)
 {
 	const struct disks *d = arg;
@@ -223,7 +224,8 @@ int rig_doctor_disks(const char *root, const char *bdf, int (*each)(void *arg, c
 #define DEFAULT_V6 "00000000000000000000000000000000"
 #define SCOPE_LINK "20"
 
-/* "Iface Destination Gateway Flags RefCnt Use Metric Mask ...": any address of an interface is also a route. */
+/* "Iface Destination Gateway Flags RefCnt Use Metric Mask ...": any address of an interface is also a
+ * route. */
 static int is_route(void *arg, char *line)
 {
 	struct use *u = arg;

@@ -176,7 +176,8 @@ void rig_look_reserved(struct rig_exam *x)
 		(void)rig_found(x, path, "%s", content);
 }
 
-/* Intel's capability register: MGAW, bits 16 to 21, is the width less one (VT-d specification, section 11.4.2). */
+/* Intel's capability register: MGAW, bits 16 to 21, is the width less one (VT-d specification, section
+ * 11.4.2). */
 static unsigned iommu_width(const struct rig_exam *x, char *path, size_t bytes)
 {
 	char real[PATH_MAX], line[32];

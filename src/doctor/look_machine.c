@@ -113,8 +113,8 @@ void rig_look_iommu_off(struct rig_exam *x)
 
 /* -- Interrupt remapping -- */
 
-/* What the kernel calls interrupts that are remapped begins with IR-. Other architectures than x86 isolate by other
- * means, and have neither name. */
+/* What the kernel calls interrupts that are remapped begins with IR-. Other architectures than x86 isolate by
+ * other means, and have neither name. */
 static bool lacks_remapping(const struct rig_exam *x)
 {
 	char *text = rig_tree_read(x->root, INTERRUPTS, NULL);

@@ -15,7 +15,8 @@ static uint64_t bar_address(struct rig_dev *dev)
 	unsigned at = CONFIG_BAR0 + 4 * dev->facts.memory_bar;
 	uint32_t low, high = 0;
 
-	/* What the system says is right: the BAR's register may hold what the kernel shows a guest, or nothing. */
+	/* What the system says is right: the BAR's register may hold what the kernel shows a guest, or
+	   nothing. */
 	if (rig_pci_info(dev->pci)->bar[dev->facts.memory_bar].bus)
 		return rig_pci_info(dev->pci)->bar[dev->facts.memory_bar].bus;
 	if (rig_pci_config_read(dev->pci, at, 4, &low))
@@ -26,8 +27,8 @@ static uint64_t bar_address(struct rig_dev *dev)
 	return (uint64_t)high << 32 | (low & BAR_ADDRESS);
 }
 
-/* A device process has no bus, and so nobody gave its BARs addresses: this does, so that the answers of dma are those
-   of a bus, though a simulated one. Reset cleared what was there. */
+/* A device process has no bus, and so nobody gave its BARs addresses: this does, so that the answers of dma
+   are those of a bus, though a simulated one. Reset cleared what was there. */
 int rig_dev_bus_init(struct rig_dev *dev)
 {
 	unsigned at = CONFIG_BAR0 + 4 * dev->facts.memory_bar;

@@ -64,9 +64,9 @@ struct rig_dev_queue {
 	struct rig_shared memory;
 	struct rig_mark *marks;
 	uint64_t signals; /* the last value given to the queue's semaphore */
-	/* Growth. Who takes `next` out owns it: grow, to put a larger one there, or submit, which moves the queue to it
-	   with the packets of its value. `old` is the memory before, freed once the value old_until is complete; 0: there
-	   is none. */
+	/* Growth. Who takes `next` out owns it: grow, to put a larger one there, or submit, which moves the
+	   queue to it with the packets of its value. `old` is the memory before, freed once the value
+	   old_until is complete; 0: there is none. */
 	_Atomic(struct rig_growth *) next;
 	struct rig_shared old;
 	_Atomic uint64_t old_until;
@@ -165,9 +165,9 @@ int rig_port_init(struct rig_dev *dev);
 /* space.c: tables. Under dev->lock. On a board without tables they do nothing. */
 int rig_dev_space_open(struct rig_dev *dev);
 void rig_dev_space_close(struct rig_dev *dev);
-/* System memory at a bus address, each at the same place whatever lies there. An arena's pages stay in the tables for good,
-   also when the arena is gone and its addresses are given to other memory, which then leaves them alone. Texts of failures
-   are in rig_pci_error(). */
+/* System memory at a bus address, each at the same place whatever lies there. An arena's pages stay in the
+   tables for good, also when the arena is gone and its addresses are given to other memory, which then leaves
+   them alone. Texts of failures are in rig_pci_error(). */
 int rig_dev_map_arena(struct rig_dev *dev, uint64_t iova, uint64_t bytes);
 int rig_dev_map_system(struct rig_dev *dev, uint64_t iova, uint64_t bytes);
 int rig_dev_unmap_system(struct rig_dev *dev, uint64_t iova, uint64_t bytes);
@@ -195,8 +195,8 @@ int rig_dev_dma(void *device, void *region, struct rig_dma_answer *answer, const
 int rig_dev_bus_init(struct rig_dev *dev);
 
 /* queues.c */
-/* Whether packets of `units` units in all, the largest of them `largest` > 0, fit an empty ring of `size` units wherever
-   they start. */
+/* Whether packets of `units` units in all, the largest of them `largest` > 0, fit an empty ring of `size`
+   units wherever they start. */
 static inline bool rig_dev_ring_holds(uint64_t size, uint64_t units, uint64_t largest)
 {
 	return units <= size && largest - 1 <= size - units;
@@ -233,7 +233,8 @@ uint64_t rig_dev_word_address(const struct rig_dev *dev, const rig_atomic_u64 *w
 /* progress.c */
 int rig_dev_progress_open(struct rig_dev *dev);
 void rig_dev_progress_close(struct rig_dev *dev); /* ends the poller */
-/* The poller or worker is to end. stop waits for it and never for work, so it looks at this also while work goes on. */
+/* The poller or worker is to end. stop waits for it and never for work, so it looks at this also while work
+   goes on. */
 static inline bool rig_dev_must_quit(const struct rig_dev *dev)
 {
 	return atomic_load_explicit(&dev->progress.quit, memory_order_relaxed);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The contract's driver over a taken function and a board: what opens one. The rest of the folder is in device.h.
+ * The contract's driver over a taken function and a board: what opens one. The rest of the folder is in
+ * device.h.
  */
 #ifndef RIG_DRIVER_H
 #define RIG_DRIVER_H
@@ -18,8 +19,9 @@ struct rig_driver_options {
 	const char *firmware_dir; /* NULL: none; copied */
 	bool all_messages;        /* tests: map no window */
 	struct rig_log log;       /* copied */
-	/* For who started the function's process; both may be NULL. `end` is called by stop when the function is gone, and
-	   makes sure that its process does nothing any more; `released` by release, after the function was given back. */
+	/* For who started the function's process; both may be NULL. `end` is called by stop when the function
+	   is gone, and makes sure that its process does nothing any more; `released` by release, after the
+	   function was given back. */
 	void (*end)(void *process);
 	void (*released)(void *process);
 	void *process;
@@ -33,8 +35,9 @@ struct rig_driver_options {
 extern const struct rig_driver_module rig_driver_module;
 
 /*
- * Boots `board` on the taken function `pci`, with its word at `word`. The device owns `pci` from the call on, also when
- * it fails: then the function was given back, `released` was called, *out is NULL and `why` says what failed.
+ * Boots `board` on the taken function `pci`, with its word at `word`. The device owns `pci` from the call on,
+ * also when it fails: then the function was given back, `released` was called, *out is NULL and `why` says
+ * what failed.
  */
 int rig_driver_make(struct rig_pci *pci, const struct rig_board *board,
         const struct rig_driver_options *options, rig_atomic_u64 *word, void **out, char *why,

@@ -14,7 +14,8 @@
 
 #define PLACES 3
 
-/* The program or library that this code is in, with no link in its path; false if the system does not tell. */
+/* The program or library that this code is in, with no link in its path; false if the system does not
+   tell. */
 static bool own_path(char path[PATH_MAX])
 {
 	Dl_info info;

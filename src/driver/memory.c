@@ -105,7 +105,8 @@ static int shared_on_board(struct rig_dev *dev, uint64_t bytes, bool user, struc
 	return 0;
 }
 
-/* Where board memory is not mapped, host memory serves, which no table maps for work unless it must reach it. */
+/* Where board memory is not mapped, host memory serves, which no table maps for work unless it must reach
+   it. */
 static int shared_on_host(struct rig_dev *dev, uint64_t bytes, bool user, struct rig_shared *shared)
 {
 	int err = rig_dma_alloc(dev->pci, bytes, RIG_PAGE, &shared->dma);
@@ -235,7 +236,8 @@ int rig_dev_alloc(void *device, enum rig_memory kind, uint64_t bytes, void **out
 	return rig_dev_fault(dev, fault);
 }
 
-/* Undoes map_host: the tables first, then the mapping, because the device may use the one while it has the other. */
+/* Undoes map_host: the tables first, then the mapping, because the device may use the one while it has the
+   other. */
 static int unmap_pinned(struct rig_dev *dev, struct rig_region *region)
 {
 	int err = rig_dev_unmap_system(dev, region->dma.iova, region->bytes);

@@ -82,7 +82,8 @@ int rig_dev_plan(struct rig_dev *dev, const struct rig_part *parts, uint32_t npa
 	for (q = 0; q < dev->facts.nqueues; q++) {
 		if (!(plan->used & 1u << q))
 			continue;
-		/* ORDER, the waits, and the end: SIGNAL elsewhere, SEMAPHOREs and RELEASE on the releasing queue. */
+		/* ORDER, the waits, and the end: SIGNAL elsewhere, SEMAPHOREs and RELEASE on the releasing
+		   queue. */
 		add_units(plan, q, (2 + (uint64_t)nwaits) * step, step);
 		if (q != plan->release)
 			add_units(plan, plan->release, step, step);
@@ -100,7 +101,8 @@ static int never_fits(struct rig_dev *dev, uint32_t q, uint64_t units, uint64_t 
 	        (unsigned long long)dev->facts.ring_units_max);
 }
 
-/* In the ring as it is, or in the larger one that grow made, to which submit goes by a packet in the one as it is. */
+/* In the ring as it is, or in the larger one that grow made, to which submit goes by a packet in the one as
+   it is. */
 static int queue_room(struct rig_dev *dev, uint32_t q, uint64_t units, uint64_t largest)
 {
 	struct rig_dev_queue *queue = &dev->queues[q];

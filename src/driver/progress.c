@@ -2,8 +2,9 @@
 /*
  * Progress: who sees that a value completed, raises the word and wakes sleepers.
  *
- * A waiter looks itself for a while. The poller, one thread a device, looks when the function's interrupt says so, and
- * every POLLER_MS in case an interrupt was lost; it leaves the interrupt armed, so that submit need not wake it.
+ * A waiter looks itself for a while. The poller, one thread a device, looks when the function's interrupt
+ * says so, and every POLLER_MS in case an interrupt was lost; it leaves the interrupt armed, so that submit
+ * need not wake it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,8 +20,8 @@
 #include "device.h"
 #include "thread.h"
 
-/* A waiter looks itself for SPIN_NS before it blocks: waking it, by interrupt and poller, takes some 30 us, which adds little
-   to a wait that took so long already. */
+/* A waiter looks itself for SPIN_NS before it blocks: waking it, by interrupt and poller, takes some 30 us,
+   which adds little to a wait that took so long already. */
 #define POLLER_MS        10
 #define POLLER_BURST_NS  (50 * RIG_NS_PER_US) /* it looks on so long after the last change */
 #define SPIN_NS          RIG_NS_PER_MS
@@ -89,7 +90,8 @@ uint64_t rig_dev_progress(struct rig_dev *dev)
 	return value;
 }
 
-/* What waiters see, after a look at the device: a device that stores its word may show the value before the word does. */
+/* What waiters see, after a look at the device: a device that stores its word may show the value before the
+   word does. */
 static uint64_t look(struct rig_dev *dev)
 {
 	rig_dev_progress(dev);
@@ -168,7 +170,8 @@ static void *poller(void *arg)
 
 	while (!rig_dev_must_quit(dev)) {
 		dev->board->arm(&dev->port, seen);
-		/* Looked at once more after arming, so that what completed in between is not left to the timeout. */
+		/* Looked at once more after arming, so that what completed in between is not left to the
+		   timeout. */
 		if (look(dev) == seen && !rig_dev_check_fault(dev))
 			poll(fds, 3, nap);
 		else

@@ -178,7 +178,8 @@ static bool free_old(struct rig_dev *dev, struct rig_dev_queue *queue)
 	return true;
 }
 
-/* Units of the ring that waits for the queue; 0: none does. Growths are kept until close, so that this may look. */
+/* Units of the ring that waits for the queue; 0: none does. Growths are kept until close, so that this may
+   look. */
 static uint64_t next_units(struct rig_dev_queue *queue)
 {
 	struct rig_growth *g = atomic_load_explicit(&queue->next, memory_order_acquire);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Boards without rings. Their queue is host memory, and what reads it is a thread in the poller's place: the worker takes
- * units in order, waits for other devices' words, runs one operation after the other and raises the word. To the rest of
- * the driver such a board is one with a ring: rig_dev_set_board fills in the members of its table that the worker serves.
+ * Boards without rings. Their queue is host memory, and what reads it is a thread in the poller's place: the
+ * worker takes units in order, waits for other devices' words, runs one operation after the other and raises
+ * the word. To the rest of the driver such a board is one with a ring: rig_dev_set_board fills in the members
+ * of its table that the worker serves.
  */
 #include <errno.h>
 #include <poll.h>

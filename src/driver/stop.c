@@ -8,8 +8,8 @@ static bool is_quiet(struct rig_dev *dev)
 	return !rig_dev_check_fault(dev) && rig_dev_progress(dev) == atomic_load(&dev->submitted);
 }
 
-/* A device process that hung up has given up its session, and our memory with it; one that only fell silent is made to, if it
-   is ours. */
+/* A device process that hung up has given up its session, and our memory with it; one that only fell silent
+   is made to, if it is ours. */
 static bool is_gone(struct rig_dev *dev)
 {
 	const char *why;

@@ -36,7 +36,8 @@ static void await_signal(struct rig_dev *dev, uint32_t q, uint32_t other, uint64
 	put(dev, q, &step);
 }
 
-/* Device order, then the producers' values. A queue that released the previous value is in order by itself. */
+/* Device order, then the producers' values. A queue that released the previous value is in order by
+   itself. */
 static void begin_queue(const struct submission *s, uint32_t q)
 {
 	struct rig_dev *dev = s->dev;

@@ -3,12 +3,12 @@
  * A device's address space: page tables in memory that only the device need be able to read.
  *
  * A space writes tables in one format (mmu_format.h) through the few operations of rig_mmu_memory, and never
- * reads them back: what it knows it keeps in host memory. Every change is planned first, and everything that can
- * fail (overlap, alignment, memory for tables) happens before the first store, so a failed call has changed
- * nothing.
+ * reads them back: what it knows it keeps in host memory. Every change is planned first, and everything that
+ * can fail (overlap, alignment, memory for tables) happens before the first store, so a failed call has
+ * changed nothing.
  *
- * A new table is filled before the entry that leads to it is stored, so a device that walks meanwhile sees the
- * old or the new translation. A space does not invalidate the device's translation caches: its user does,
+ * A new table is filled before the entry that leads to it is stored, so a device that walks meanwhile sees
+ * the old or the new translation. A space does not invalidate the device's translation caches: its user does,
  * after rig_mmu_unmap (and, on devices that cache absence, after rig_mmu_map).
  *
  * Not thread-safe: the caller locks. Nothing blocks but what the operations do.
@@ -32,8 +32,8 @@ struct rig_mmu_run {
 
 /* Memory for tables. Called from within the functions below, on their thread; `arg` goes to each. */
 struct rig_mmu_memory {
-	/* `bytes` (one table's size) aligned to itself, contents undefined; *pa is its address for entries. 0, or a
-	 * negative errno, which the caller of rig_mmu_map gets. */
+	/* `bytes` (one table's size) aligned to itself, contents undefined; *pa is its address for entries.
+	 * 0, or a negative errno, which the caller of rig_mmu_map gets. */
 	int (*alloc)(void *arg, uint64_t bytes, uint64_t *pa);
 	/* The device can no longer reach it. */
 	void (*free)(void *arg, uint64_t pa, uint64_t bytes);
@@ -44,8 +44,9 @@ struct rig_mmu_memory {
 	void *arg;
 };
 
-/* The store operation for tables of 8-byte entries that the processor can write: `table` is where the table is
- * mapped. A block at a time, since compilers vectorise only loops whose length they know; no entry is torn. */
+/* The store operation for tables of 8-byte entries that the processor can write: `table` is where the table
+ * is mapped. A block at a time, since compilers vectorise only loops whose length they know; no entry is
+ * torn. */
 static inline void rig_mmu_store64(void *table, const struct rig_mmu_run *run)
 {
 	enum { BLOCK = 8 };
@@ -62,8 +63,8 @@ static inline void rig_mmu_store64(void *table, const struct rig_mmu_run *run)
 struct rig_mmu_space;
 
 /*
- * A space with nothing mapped; allocates and clears the root table. `format` is borrowed until close, `memory` is
- * copied. -EINVAL (the format), -ENOMEM, or the error of alloc.
+ * A space with nothing mapped; allocates and clears the root table. `format` is borrowed until close,
+ * `memory` is copied. -EINVAL (the format), -ENOMEM, or the error of alloc.
  */
 int rig_mmu_open(
         struct rig_mmu_space **out, const struct rig_mmu_format *format, const struct rig_mmu_memory *memory);
@@ -74,8 +75,8 @@ void rig_mmu_close(struct rig_mmu_space *space);
 /* pa of the root table, constant. */
 uint64_t rig_mmu_root(const struct rig_mmu_space *space);
 
-/* Use no page larger than 2^shift bytes in later maps; 0 lifts the limit. A shift below the smallest page means
- * the smallest page. */
+/* Use no page larger than 2^shift bytes in later maps; 0 lifts the limit. A shift below the smallest page
+ * means the smallest page. */
 void rig_mmu_limit_pages(struct rig_mmu_space *space, unsigned shift);
 
 /*
@@ -91,9 +92,9 @@ int rig_mmu_map(struct rig_mmu_space *space, uint64_t va, uint64_t pa, uint64_t 
  * -EINVAL: as rig_mmu_map, or the range cuts a page (or a contiguous block) in two: rig_mmu_split first.
  * -ENOENT: something in the range is not mapped. A failure has changed nothing.
  *
- * The device may use the old translations, and walk tables that became empty, until its caches are invalidated:
- * only then may the caller reuse the memory, and call rig_mmu_reap. If invalidation is never confirmed, the
- * tables stay until rig_mmu_close.
+ * The device may use the old translations, and walk tables that became empty, until its caches are
+ * invalidated: only then may the caller reuse the memory, and call rig_mmu_reap. If invalidation is never
+ * confirmed, the tables stay until rig_mmu_close.
  */
 int rig_mmu_unmap(struct rig_mmu_space *space, uint64_t va, uint64_t bytes);
 
@@ -104,9 +105,9 @@ uint64_t rig_mmu_stamp(const struct rig_mmu_space *space);
 void rig_mmu_reap(struct rig_mmu_space *space, uint64_t stamp);
 
 /*
- * Make `va` a boundary between pages: a larger page (or contiguous block) across it is replaced by smaller ones
- * with the same translation. Not mapped there: nothing to do. The device may mix old and new entries, which
- * agree; invalidate before changing either side. -EINVAL (va), -ENOMEM, or the error of alloc: every
+ * Make `va` a boundary between pages: a larger page (or contiguous block) across it is replaced by smaller
+ * ones with the same translation. Not mapped there: nothing to do. The device may mix old and new entries,
+ * which agree; invalidate before changing either side. -EINVAL (va), -ENOMEM, or the error of alloc: every
  * translation is as before.
  */
 int rig_mmu_split(struct rig_mmu_space *space, uint64_t va);

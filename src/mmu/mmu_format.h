@@ -62,8 +62,9 @@ struct rig_mmu_format {
 	uint64_t flags; /* every flag a page may have */
 	uint64_t none;  /* the entry that maps nothing */
 
-	/* A page of `level` at `pa`. Linear: at pa + k pages it is k times a constant more. `fragment`: this entry is
-	 * one of 2^fragment whose va and pa go up together, aligned to that; 0 where the level has no fragments. */
+	/* A page of `level` at `pa`. Linear: at pa + k pages it is k times a constant more. `fragment`: this
+	 * entry is one of 2^fragment whose va and pa go up together, aligned to that; 0 where the level has
+	 * no fragments. */
 	uint64_t (*leaf)(uint64_t pa, uint64_t flags, unsigned level, unsigned fragment);
 	/* A pointer in a table of `level` to a table of level + 1. */
 	uint64_t (*table)(uint64_t pa, unsigned level);
@@ -86,8 +87,8 @@ uint64_t rig_mmu_page_bytes(const struct rig_mmu_format *format);
 unsigned rig_mmu_page_shift(const struct rig_mmu_format *format, uint64_t bytes);
 
 /*
- * [va, va + bytes) as an offset into the root's reach. -EINVAL: empty, outside va_bits, not canonical, or across
- * the canonical hole. The last page of 2^64 is allowed where addresses are sign-extended.
+ * [va, va + bytes) as an offset into the root's reach. -EINVAL: empty, outside va_bits, not canonical, or
+ * across the canonical hole. The last page of 2^64 is allowed where addresses are sign-extended.
  */
 int rig_mmu_offset(const struct rig_mmu_format *format, uint64_t va, uint64_t bytes, uint64_t *offset);
 
@@ -107,9 +108,9 @@ struct rig_mmu_walked {
 };
 
 /*
- * Translate `va` by reading the tables from `root` down, for tests and for diagnosis of a fault. The tables may
- * be hostile: at most one load a level, and nothing is believed beyond what the format decodes.
- * -EINVAL (va outside the format), -ENOENT (nothing mapped; `level` says where it ended), -EILSEQ (an entry the
+ * Translate `va` by reading the tables from `root` down, for tests and for diagnosis of a fault. The tables
+ * may be hostile: at most one load a level, and nothing is believed beyond what the format decodes. -EINVAL
+ * (va outside the format), -ENOENT (nothing mapped; `level` says where it ended), -EILSEQ (an entry the
  * device would reject: bad bits, a page where none may be, a page or table that is not aligned), or the error
  * of `load`.
  */

@@ -2,9 +2,9 @@
 /*
  * What the host knows about each page table: inside src/mmu only.
  *
- * A table of the last level is a bitmap of its present entries and nothing else, so that mapping a page costs one
- * store, to the device. Other tables, and last levels with contiguous blocks, also keep a slot an entry: the
- * table below, or the page's entry as it was stored.
+ * A table of the last level is a bitmap of its present entries and nothing else, so that mapping a page costs
+ * one store, to the device. Other tables, and last levels with contiguous blocks, also keep a slot an entry:
+ * the table below, or the page's entry as it was stored.
  */
 #ifndef RIG_MMU_TABLE_H
 #define RIG_MMU_TABLE_H
@@ -89,7 +89,8 @@ static inline bool is_leaf(const struct table *t, uint64_t i)
 	return !t->leaf || (t->leaf[i / RIG_BITS_U64] >> (i % RIG_BITS_U64) & 1);
 }
 
-/* Bitmaps: set or clear a run; whether any bit of one is set; how many are set from `first` on, up to `most`. */
+/* Bitmaps: set or clear a run; whether any bit of one is set; how many are set from `first` on, up to
+ * `most`. */
 void rig_mmu_bits_set(uint64_t *bits, uint64_t first, uint64_t count);
 void rig_mmu_bits_clear(uint64_t *bits, uint64_t first, uint64_t count);
 bool rig_mmu_bits_any(const uint64_t *bits, uint64_t first, uint64_t count);
@@ -114,7 +115,8 @@ int rig_mmu_map_plan(struct rig_mmu_space *space, const struct table *t, unsigne
         uint64_t need[RIG_MMU_MAX_LEVELS]);
 /* Do it, with a stock that rig_mmu_map_plan counted. */
 void rig_mmu_map_fill(struct rig_mmu_space *space, struct table *t, struct span span);
-/* Store pages of the span into entries first .. first + count - 1 in the largest contiguous blocks; counts nothing. */
+/* Store pages of the span into entries first .. first + count - 1 in the largest contiguous blocks; counts
+ * nothing. */
 void rig_mmu_map_store_leaves(struct rig_mmu_space *space, struct table *t, uint64_t first, uint64_t count,
         const struct span *span);
 /* Store the entry that leads to a child. */

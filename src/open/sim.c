@@ -61,8 +61,8 @@ static void build(struct arguments *a, char *path, struct rig_spec *spec)
 		add(a, "--fault", spec->fault);
 }
 
-/* Its own process group, so that Ctrl-C at the terminal ends it by ending us. dup2 to itself would keep close-on-exec, so
-   our end of the pair must not be MODEL_FD: the caller sees to that. */
+/* Its own process group, so that Ctrl-C at the terminal ends it by ending us. dup2 to itself would keep
+   close-on-exec, so our end of the pair must not be MODEL_FD: the caller sees to that. */
 static int spawn(struct arguments *a, int theirs, pid_t *pid)
 {
 	posix_spawn_file_actions_t actions;

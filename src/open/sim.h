@@ -7,8 +7,8 @@
 
 struct rig_sim;
 
-/* Starts rvx1-model (found as find.h says, variable RIG_MODEL_DIR). *fd is our end, which the caller owns; the model ends
-   when it is closed, by whoever ends this process too. Negative errno with rig_error(). */
+/* Starts rvx1-model (found as find.h says, variable RIG_MODEL_DIR). *fd is our end, which the caller owns;
+   the model ends when it is closed, by whoever ends this process too. Negative errno with rig_error(). */
 int rig_sim_start(const struct rig_spec *spec, struct rig_sim **out, int *fd);
 
 /* Ends the process at once; when it returns it does nothing any more. rig_sim_end is still owed. */

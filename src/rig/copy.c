@@ -65,8 +65,8 @@ static bool has_ones(const unsigned char *at, uint64_t bytes)
 	return word == UINT64_MAX;
 }
 
-/* The window of a device that left reads as ones, and nothing but the device itself tells: it is asked before bytes
-   are believed. `copy` is what was read, or NULL where that is not to be read again. */
+/* The window of a device that left reads as ones, and nothing but the device itself tells: it is asked before
+   bytes are believed. `copy` is what was read, or NULL where that is not to be read again. */
 static int check_read(const struct rig_buffer *src, const void *copy, uint64_t bytes)
 {
 	if (src->mem->kind != RIG_MAPPED || (copy && bytes <= LOOKED_THROUGH && !has_ones(copy, bytes)))

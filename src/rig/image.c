@@ -152,7 +152,8 @@ int rig_image_load(struct rig_device *device, const void *binary, size_t bytes, 
 	return 0;
 }
 
-/* Reads the whole file: 0 with *data for free(). -EINVAL: no file that has bytes, such as a pipe, which is not waited for. */
+/* Reads the whole file: 0 with *data for free(). -EINVAL: no file that has bytes, such as a pipe, which is
+ * not waited for. */
 static int read_file(const char *path, void **data, size_t *bytes)
 {
 	struct stat st = {0};

@@ -111,7 +111,8 @@ static bool waits_for(const struct rig_device *d, const struct rig_device *produ
 	return false;
 }
 
-/* Loses each live device whose queue waits for an unreached value of `dead`; answers them with a reference. */
+/* Loses each live device whose queue waits for an unreached value of `dead`; answers them with a
+ * reference. */
 static struct rig_device *lose_waiters(struct rig_device *dead)
 {
 	struct rig_device *d, *victims = NULL;

@@ -77,7 +77,8 @@ void rig_rt_staging_drop(struct rig_device *d)
 	drop(s);
 }
 
-/* Without the lock: memory that is made or dropped may run what programs keep with submissions, which may copy. */
+/* Without the lock: memory that is made or dropped may run what programs keep with submissions, which may
+ * copy. */
 static int provide(struct rig_device *d)
 {
 	struct rig_rt_staging *made = NULL;

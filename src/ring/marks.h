@@ -3,9 +3,9 @@
  * Which part of a ring each timeline value used.
  *
  * A mark says: once `value` is complete, everything before position `end` may be used again. Marks are set in
- * the order of submission, so values and ends never decrease, and they live in an array of the caller's. Setting
- * a mark never fails: when the array is full, the newest mark takes the new value and end, so some space comes
- * back later than it could and none comes back early.
+ * the order of submission, so values and ends never decrease, and they live in an array of the caller's.
+ * Setting a mark never fails: when the array is full, the newest mark takes the new value and end, so some
+ * space comes back later than it could and none comes back early.
  *
  * Not thread-safe: the caller's submission lock covers marks too.
  */

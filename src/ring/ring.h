@@ -2,9 +2,9 @@
 /*
  * A ring of packets between one producer and one device: index arithmetic and ordering, nothing else.
  *
- * The ring lies in memory of the caller's that the device reads. It is counted in units of a fixed size (a word
- * of 4 bytes, a packet of 64); positions are free-running 64-bit counts of units, masked when they meet memory,
- * so full and empty differ and nothing happens at 2^32.
+ * The ring lies in memory of the caller's that the device reads. It is counted in units of a fixed size (a
+ * word of 4 bytes, a packet of 64); positions are free-running 64-bit counts of units, masked when they meet
+ * memory, so full and empty differ and nothing happens at 2^32.
  *
  *	head <= published <= filled <= head + units
  *
@@ -80,9 +80,9 @@ int rig_ring_init(struct rig_ring *ring, const struct rig_ring_setup *setup);
  * Move an empty ring to other memory of `units` units; the device's next position is `start`. -EBUSY while
  * something is filled, published or not reclaimed; -EINVAL as rig_ring_init.
  *
- * A ring with work in flight is not moved. It grows in one of two ways: the caller waits until it is empty, or
- * it makes a second ring (own memory, own marks), submits there, and keeps the old one's memory until its last
- * marked value is complete.
+ * A ring with work in flight is not moved. It grows in one of two ways: the caller waits until it is empty,
+ * or it makes a second ring (own memory, own marks), submits there, and keeps the old one's memory until its
+ * last marked value is complete.
  */
 int rig_ring_rebase(struct rig_ring *ring, void *base, uint64_t units, uint64_t start);
 
@@ -97,8 +97,8 @@ static inline bool rig_ring_empty(const struct rig_ring *ring)
 	return ring->filled == ring->head;
 }
 
-/* Whether packets of `units` units in all, the largest of them `largest`, fit. `largest` is 1 where packets may
- * be split. After FITS, reserving exactly these packets in any order succeeds. */
+/* Whether packets of `units` units in all, the largest of them `largest`, fit. `largest` is 1 where packets
+ * may be split. After FITS, reserving exactly these packets in any order succeeds. */
 static inline enum rig_ring_room rig_ring_room(const struct rig_ring *ring, uint64_t units, uint64_t largest)
 {
 	uint64_t gap = largest ? largest - 1 : 0;
@@ -118,8 +118,8 @@ static inline void *rig_ring_at(const struct rig_ring *ring, uint64_t position)
 	return ring->base + ((position & ring->mask) << ring->unit_shift);
 }
 
-/* `units` contiguous units to fill, now part of what the next publish makes visible. NULL when they do not fit
- * (room was not asked, or said otherwise); nothing has changed then. */
+/* `units` contiguous units to fill, now part of what the next publish makes visible. NULL when they do not
+ * fit (room was not asked, or said otherwise); nothing has changed then. */
 static inline void *rig_ring_reserve(struct rig_ring *ring, uint64_t units)
 {
 	uint64_t left = ring->units - (ring->filled & ring->mask);
@@ -140,7 +140,8 @@ static inline void *rig_ring_reserve(struct rig_ring *ring, uint64_t units)
 	return at;
 }
 
-/* Copy `units` units in, split at the end of the memory. False when they do not fit; nothing has changed then. */
+/* Copy `units` units in, split at the end of the memory. False when they do not fit; nothing has changed
+ * then. */
 static inline bool rig_ring_write(struct rig_ring *ring, const void *from, uint64_t units)
 {
 	uint64_t left = ring->units - (ring->filled & ring->mask);
@@ -163,7 +164,8 @@ static inline void rig_ring_drop(struct rig_ring *ring)
 }
 
 /* Make everything filled the device's and answer the position after it. The stores of the packets come before
- * every store the caller makes next (to memory: a doorbell in a register space takes its window's barrier). */
+ * every store the caller makes next (to memory: a doorbell in a register space takes its window's
+ * barrier). */
 static inline uint64_t rig_ring_publish(struct rig_ring *ring)
 {
 	rig_to_device(); /* the packets before the doorbell or position word, which the device answers by reading them */
@@ -193,9 +195,9 @@ static inline void rig_ring_publish_position64(
 }
 
 /*
- * Publish to a device that starts a packet when its header becomes valid: the caller filled everything but the
- * header of the first unpublished packet, `header`, which is stored last and in release order. The device takes
- * packets in order, so headers behind the first may be valid already.
+ * Publish to a device that starts a packet when its header becomes valid: the caller filled everything but
+ * the header of the first unpublished packet, `header`, which is stored last and in release order. The device
+ * takes packets in order, so headers behind the first may be valid already.
  */
 static inline void rig_ring_publish_header16(struct rig_ring *ring, le16 *header, le16 valid)
 {
@@ -230,9 +232,9 @@ static inline bool rig_ring_reclaim(struct rig_ring *ring, uint64_t completed)
 }
 
 /*
- * Free up to the device's read position instead, for rings without values: `raw` is its low `bits` bits, counted
- * in units. -EPROTO: it lies outside what was published, so the device is not to be believed; nothing changed.
- * `bits` is above log2(units), or the full ring looks like the empty one (and is taken for it).
+ * Free up to the device's read position instead, for rings without values: `raw` is its low `bits` bits,
+ * counted in units. -EPROTO: it lies outside what was published, so the device is not to be believed; nothing
+ * changed. `bits` is above log2(units), or the full ring looks like the empty one (and is taken for it).
  */
 int rig_ring_reclaim_position(struct rig_ring *ring, uint64_t raw, unsigned bits);
 

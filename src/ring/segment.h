@@ -2,11 +2,11 @@
 /*
  * A segment of memory that submissions take pieces of in order: launch parameters, descriptors, stamps.
  *
- * Pieces are contiguous: one never straddles the end of the segment. They come back in the order they went, by
- * the same marks as a ring's (marks.h): once a value is complete, so is the use of what was taken up to its mark.
- * A submission takes one piece for all it needs and cuts it up itself; then FITS before it means the take
- * succeeds, and any piece up to the whole segment fits sooner or later, because in an empty segment the gap before
- * the end costs nothing.
+ * Pieces are contiguous: one never straddles the end of the segment. They come back in the order they went,
+ * by the same marks as a ring's (marks.h): once a value is complete, so is the use of what was taken up to
+ * its mark. A submission takes one piece for all it needs and cuts it up itself; then FITS before it means
+ * the take succeeds, and any piece up to the whole segment fits sooner or later, because in an empty segment
+ * the gap before the end costs nothing.
  *
  * The segment hands out offsets; which memory they lie in is the caller's. Nothing allocates or blocks. Not
  * thread-safe.
@@ -29,8 +29,8 @@ struct rig_segment {
 	struct rig_marks marks;
 };
 
-/* An empty segment of `bytes` bytes (a power of two) with `nmarks` marks (a power of two, borrowed). Alignment is
- * relative to the segment's beginning. -EINVAL. */
+/* An empty segment of `bytes` bytes (a power of two) with `nmarks` marks (a power of two, borrowed).
+ * Alignment is relative to the segment's beginning. -EINVAL. */
 int rig_segment_init(struct rig_segment *segment, uint64_t bytes, struct rig_mark *marks, uint32_t nmarks);
 
 /* Where a piece would begin, as a free-running position; bytes is at most the segment's. */
@@ -87,7 +87,8 @@ static inline bool rig_segment_reclaim(struct rig_segment *segment, uint64_t com
 	uint64_t end = segment->head;
 	bool any = rig_marks_reach(&segment->marks, completed, &end);
 
-	/* Never back: an empty segment that skipped a gap left the marks of values that used nothing behind. */
+	/* Never back: an empty segment that skipped a gap left the marks of values that used nothing
+	 * behind. */
 	if (end - segment->head <= segment->tail - segment->head)
 		segment->head = end;
 	return any;

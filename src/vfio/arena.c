@@ -76,8 +76,9 @@ free_arena:
 	return err;
 }
 
-/* Unmapped first: the device must not reach memory that is the system's again. If it cannot be asked any more, the
- * memory may go too, because it is shared by descriptor and stays the far side's as long as it holds that. */
+/* Unmapped first: the device must not reach memory that is the system's again. If it cannot be asked any
+ * more, the memory may go too, because it is shared by descriptor and stays the far side's as long as it
+ * holds that. */
 static void close_arena(struct rig_pci *f, struct rig_arena *arena)
 {
 	struct rig_arena **at = &f->arenas.first;

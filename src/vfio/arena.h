@@ -3,12 +3,13 @@
 #define RIG_ARENA_H
 
 /*
- * Arenas: large pieces of host memory mapped for the device once and handed out in small pieces by a TLSF allocator.
- * Private to src/vfio; the functions of dma.h stand on it. Every call with the function's dma_lock held.
+ * Arenas: large pieces of host memory mapped for the device once and handed out in small pieces by a TLSF
+ * allocator. Private to src/vfio; the functions of dma.h stand on it. Every call with the function's dma_lock
+ * held.
  *
- * Arenas grow: the first is a 64th of the step, each next one as large as all before it, up to the step; a request
- * above that gets one of its own, which goes back to the system when it is free again. The others stay until the
- * function is closed.
+ * Arenas grow: the first is a 64th of the step, each next one as large as all before it, up to the step; a
+ * request above that gets one of its own, which goes back to the system when it is free again. The others
+ * stay until the function is closed.
  */
 
 #include <stdint.h>

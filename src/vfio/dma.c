@@ -19,8 +19,8 @@ int rig_pci_set_dma_mask(struct rig_pci *f, unsigned bits)
 
 /* -- Mapping and unmapping, with dma_lock held -- */
 
-/* The library picks the address. Functions of one group share an address space: if another of this process took the
- * addresses meanwhile, the ranges are read again, once for each of a few tries. */
+/* The library picks the address. Functions of one group share an address space: if another of this process
+ * took the addresses meanwhile, the ranges are read again, once for each of a few tries. */
 enum { TRIES = 8 };
 
 static int renew(struct rig_pci *f)
@@ -223,16 +223,16 @@ int rig_dma_map_fd(struct rig_pci *f, int fd, uint64_t offset, uint64_t bytes, v
 	return err;
 }
 
-/* Whether every page is there and allows what the device may do; afterwards they are, for a device cannot fault them
- * in. */
+/* Whether every page is there and allows what the device may do; afterwards they are, for a device cannot
+ * fault them in. */
 static int populate(void *host, uint64_t bytes, unsigned prot)
 {
 	int advice = (prot & RIG_DMA_WRITE) ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
 
 	if (madvise(host, bytes, advice) == 0)
 		return 0;
-	/* EINVAL: pages that do not allow it, or Linux before 5.14, which does not know the advice at all, not even for
-	 * nothing; there an unmapped page is found, a read-only one is not. */
+	/* EINVAL: pages that do not allow it, or Linux before 5.14, which does not know the advice at all,
+	 * not even for nothing; there an unmapped page is found, a read-only one is not. */
 	if (errno == EINVAL && madvise(NULL, 0, advice) < 0)
 		return madvise(host, bytes, MADV_WILLNEED) < 0 && errno == ENOMEM ? -EFAULT : 0;
 	return -EFAULT;

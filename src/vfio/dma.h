@@ -67,8 +67,8 @@ int rig_dma_map_host(struct rig_pci *f, void *host, uint64_t bytes, unsigned pro
  * any case. */
 int rig_dma_unmap(struct rig_pci *f, struct rig_dma *dma);
 
-/* Stores into mapped memory as the function's own DMA would: all of it, or nothing and -EFAULT (not mapped) or -EACCES.
- * For drivers that do a part of a function's work on the host. Does not block. */
+/* Stores into mapped memory as the function's own DMA would: all of it, or nothing and -EFAULT (not mapped)
+ * or -EACCES. For drivers that do a part of a function's work on the host. Does not block. */
 int rig_dma_write(struct rig_pci *f, uint64_t iova, const void *bytes, uint64_t count);
 
 /* Where the arenas' memory comes from, for people: "2 MiB pages of /dev/hugepages", "4 KiB pages (memfd)".

@@ -3,8 +3,8 @@
 #define RIG_ENUMERATE_H
 
 /*
- * The PCI functions of this machine, by libpciaccess, with what sysfs says about who drives them. Reads only; one
- * thread at a time.
+ * The PCI functions of this machine, by libpciaccess, with what sysfs says about who drives them. Reads only;
+ * one thread at a time.
  */
 
 #include <stdint.h>
@@ -18,8 +18,8 @@ struct rig_pci_found {
 	int iommu_group;                       /* -1: none */
 };
 
-/* Calls `each` for every function in bus order, until it answers other than 0, which is the answer. -ENOSYS: this
- * machine has no PCI bus that libpciaccess can read. */
+/* Calls `each` for every function in bus order, until it answers other than 0, which is the answer. -ENOSYS:
+ * this machine has no PCI bus that libpciaccess can read. */
 int rig_pci_enumerate(int (*each)(void *arg, const struct rig_pci_found *found), void *arg);
 
 #endif

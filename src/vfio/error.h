@@ -2,7 +2,8 @@
 #ifndef RIG_VFIO_ERROR_H
 #define RIG_VFIO_ERROR_H
 
-/* The text behind rig_pci_error (pci.h): one a thread. For src/vfio, and for the driver where a step of its own fails among these. */
+/* The text behind rig_pci_error (pci.h): one a thread. For src/vfio, and for the driver where a step of its
+ * own fails among these. */
 
 enum { RIG_VFIO_ERROR_BYTES = 512 };
 

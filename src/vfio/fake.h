@@ -3,15 +3,15 @@
 #define RIG_FAKE_H
 
 /*
- * A transport for tests: a PCI function made of plain memory in this process, behind the same table as the real ones.
- * Not linked into any library: target folder_vfio_fake.
+ * A transport for tests: a PCI function made of plain memory in this process, behind the same table as the
+ * real ones. Not linked into any library: target folder_vfio_fake.
  *
- * The test owns the fake and may look into it before, while and after a function is open on it; rig_pci_open is given
- *	{.kind = RIG_PCI_OPS, .ops = &rig_fake_ops, .transport = fake}
- * and closing the function leaves the fake for the test to free. One function at a time, one after another.
+ * The test owns the fake and may look into it before, while and after a function is open on it; rig_pci_open
+ * is given {.kind = RIG_PCI_OPS, .ops = &rig_fake_ops, .transport = fake} and closing the function leaves the
+ * fake for the test to free. One function at a time, one after another.
  *
- * Threads: the table's rules (vfio_ops.h). The functions here are for the thread that drives the function, except
- * rig_fake_die, rig_fake_fire and the DMA ones, which may come from any.
+ * Threads: the table's rules (vfio_ops.h). The functions here are for the thread that drives the function,
+ * except rig_fake_die, rig_fake_fire and the DMA ones, which may come from any.
  */
 
 #include <stdbool.h>
@@ -53,7 +53,8 @@ int rig_fake_make(struct rig_fake **out, const struct rig_fake_options *options)
 /* No function is open on it. NULL is allowed. */
 void rig_fake_free(struct rig_fake *fake);
 
-/* The k-th call of the table from now on (k >= 1) that can fail answers -EIO and does nothing; 0: none does. */
+/* The k-th call of the table from now on (k >= 1) that can fail answers -EIO and does nothing; 0: none
+ * does. */
 void rig_fake_fail_at(struct rig_fake *fake, uint64_t k);
 /* Whether that call came. */
 bool rig_fake_failed(const struct rig_fake *fake);

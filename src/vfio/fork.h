@@ -5,9 +5,10 @@
 /*
  * A child of fork owns no function. Private to src/vfio.
  *
- * BARs and DMA memory are not inherited (MADV_DONTFORK). An atfork handler makes every function of the parent gone in
- * the child and closes its descriptors there, without a word to the device: so the end of the parent is the end of the
- * connection, whatever its children do. Every call on such a function answers -ENODEV; rig_pci_close does nothing.
+ * BARs and DMA memory are not inherited (MADV_DONTFORK). An atfork handler makes every function of the parent
+ * gone in the child and closes its descriptors there, without a word to the device: so the end of the parent
+ * is the end of the connection, whatever its children do. Every call on such a function answers -ENODEV;
+ * rig_pci_close does nothing.
  */
 
 struct rig_pci;

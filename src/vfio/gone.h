@@ -3,8 +3,9 @@
 #define RIG_GONE_H
 
 /*
- * The sticky "this function is gone", with its first reason and a descriptor that wakes whoever polls. Private to
- * src/vfio. rig_gone_say, rig_gone_fault and the readers may come from any thread; init and fini from one.
+ * The sticky "this function is gone", with its first reason and a descriptor that wakes whoever polls.
+ * Private to src/vfio. rig_gone_say, rig_gone_fault and the readers may come from any thread; init and fini
+ * from one.
  */
 
 #include <pthread.h>

@@ -37,8 +37,9 @@ static const struct range *find(uintptr_t address)
 	return NULL;
 }
 
-/* Only what a signal handler may do: system calls, and a memset. The page is filled before it is put in place in one
- * step, and the flag comes before it, so no thread sees anything but the device or ones, and ones only once gone. */
+/* Only what a signal handler may do: system calls, and a memset. The page is filled before it is put in place
+ * in one step, and the flag comes before it, so no thread sees anything but the device or ones, and ones only
+ * once gone. */
 static bool mend(uintptr_t address, const struct range *range)
 {
 	void *at = (void *)rig_align_down(address, page);

@@ -27,7 +27,8 @@ enum { MEMINFO_BYTES = 1024 };
 #define MFD_HUGE_SHIFT 26
 #endif
 
-/* What the system can give without ending a process for it: populating more than that is not refused, it kills. */
+/* What the system can give without ending a process for it: populating more than that is not refused, it
+ * kills. */
 static uint64_t available(void)
 {
 	static const char key[] = "MemAvailable:";

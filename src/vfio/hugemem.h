@@ -3,8 +3,8 @@
 #define RIG_HUGEMEM_H
 
 /*
- * Memory for DMA arenas: from huge pages where the machine has them, shareable by a descriptor, populated. The only
- * user of libhugetlbfs. Private to src/vfio. Any thread.
+ * Memory for DMA arenas: from huge pages where the machine has them, shareable by a descriptor, populated.
+ * The only user of libhugetlbfs. Private to src/vfio. Any thread.
  */
 
 #include <stdint.h>
@@ -22,9 +22,9 @@ struct rig_hugemem {
 	char text[RIG_HUGEMEM_TEXT_BYTES]; /* "2 MiB pages of hugetlbfs" */
 };
 
-/* At least bytes of zeroed memory, every page of it there, not inherited by children of fork. Tries hugetlbfs, then
- * memfd_create(MFD_HUGETLB), each with the largest page size that bytes (or 2 MiB) fills, then ordinary pages. -ENOMEM, whatever
- * is lacking, descriptors too: rig_pci_error() says what. */
+/* At least bytes of zeroed memory, every page of it there, not inherited by children of fork. Tries
+ * hugetlbfs, then memfd_create(MFD_HUGETLB), each with the largest page size that bytes (or 2 MiB) fills,
+ * then ordinary pages. -ENOMEM, whatever is lacking, descriptors too: rig_pci_error() says what. */
 int rig_hugemem_open(struct rig_hugemem *m, uint64_t bytes);
 
 /* A zeroed one is allowed. */

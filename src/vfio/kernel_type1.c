@@ -226,7 +226,8 @@ static int device(void *transport, struct rig_vfio_device *out)
 		return err;
 	out->resets = (k->flags & RIG_KVFIO_DEVICE_RESETS) || k->hot_resets;
 	out->dma_page = info.pgsizes ? UINT64_C(1) << rig_lowest_bit(info.pgsizes) : 0;
-	/* What is available is the container's, which other functions share: the kernel counts, and refuses in its words. */
+	/* What is available is the container's, which other functions share: the kernel counts, and refuses
+	 * in its words. */
 	out->dma_maps = UINT64_MAX;
 	out->bdf = *k->sysfs.bdf ? k->sysfs.bdf : NULL;
 	memcpy(out->bus, k->sysfs.bar, sizeof(out->bus));

@@ -304,8 +304,9 @@ static void copy(
 }
 
 /*
- * The accesses are the device's. What orders them with those of the host, and of other devices, passes through the device: a
- * doorbell, a register, a word. Nothing in this process shows that order, so ThreadSanitizer is told not to look.
+ * The accesses are the device's. What orders them with those of the host, and of other devices, passes
+ * through the device: a doorbell, a register, a word. Nothing in this process shows that order, so
+ * ThreadSanitizer is told not to look.
  */
 #if defined(__SANITIZE_THREAD__)
 void AnnotateIgnoreReadsBegin(const char *file, int line);

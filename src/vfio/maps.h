@@ -3,8 +3,8 @@
 #define RIG_MAPS_H
 
 /*
- * The list of a function's DMA mappings and the IOVAs that are free. Private to src/vfio. It sends nothing: dma.c
- * does, and keeps the list in step.
+ * The list of a function's DMA mappings and the IOVAs that are free. Private to src/vfio. It sends nothing:
+ * dma.c does, and keeps the list in step.
  *
  * Threads: any; every call takes the list's own lock for a short time and never blocks on the far side.
  */
@@ -36,8 +36,8 @@ struct rig_maps {
 	uint64_t mapped_bytes, pinned_bytes, served, refused;
 };
 
-/* ranges: what may be mapped; moved into maps, also on failure. The first granule is never used: an address of 0 in a
- * device's descriptor stays an error. */
+/* ranges: what may be mapped; moved into maps, also on failure. The first granule is never used: an address
+ * of 0 in a device's descriptor stays an error. */
 int rig_maps_init(
         struct rig_maps *maps, struct rig_ranges *ranges, uint64_t page, uint64_t limit, uint64_t base);
 void rig_maps_fini(struct rig_maps *maps);
@@ -48,10 +48,12 @@ int rig_maps_set_mask(struct rig_maps *maps, unsigned bits);
 /* Takes an IOVA at a multiple of align for m->bytes and lists the mapping; m->iova is set. -ENOSPC. */
 int rig_maps_add(struct rig_maps *maps, struct rig_mapping *m, uint64_t align);
 
-/* Lists the mapping at the address it has, m->iova. -EEXIST: overlaps another. -EINVAL: beyond the mask. -ENOSPC. */
+/* Lists the mapping at the address it has, m->iova. -EEXIST: overlaps another. -EINVAL: beyond the mask.
+ * -ENOSPC. */
 int rig_maps_add_at(struct rig_maps *maps, const struct rig_mapping *m);
 
-/* New ranges that may be mapped, moved into maps: what is mapped now is taken out of them. -ENOMEM leaves the old. */
+/* New ranges that may be mapped, moved into maps: what is mapped now is taken out of them. -ENOMEM leaves the
+ * old. */
 int rig_maps_renew(struct rig_maps *maps, struct rig_ranges *ranges);
 
 /* Delists exactly this mapping and frees its addresses. -ENOENT. */
@@ -60,9 +62,10 @@ int rig_maps_remove(struct rig_maps *maps, uint64_t iova, uint64_t bytes, struct
 /* Any mapping, for tear-down. false: none is left. */
 bool rig_maps_last(struct rig_maps *maps, struct rig_mapping *out);
 
-/* Copies out of and into mapped memory for a device that has no other way to it. The range may span mappings that
- * touch. All of it or nothing: -EFAULT (not mapped), -EACCES (prot forbids it). An aligned write of 8 bytes is one
- * store with release order, an aligned read of 8 bytes one load with acquire order: words that threads watch. */
+/* Copies out of and into mapped memory for a device that has no other way to it. The range may span mappings
+ * that touch. All of it or nothing: -EFAULT (not mapped), -EACCES (prot forbids it). An aligned write of 8
+ * bytes is one store with release order, an aligned read of 8 bytes one load with acquire order: words that
+ * threads watch. */
 int rig_maps_read(struct rig_maps *maps, uint64_t iova, void *buf, uint64_t len);
 int rig_maps_write(struct rig_maps *maps, uint64_t iova, const void *buf, uint64_t len);
 

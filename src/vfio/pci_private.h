@@ -5,9 +5,9 @@
 /*
  * What a taken function is made of. Private to src/vfio.
  *
- * Locks, outermost first: dma_lock, irq_lock and config_lock are held across messages and never together (but reset
- * takes config_lock, then irq_lock, one after the other); maps.lock, gone.lock and region_lock are leaves. The
- * transport's receiver takes only leaves.
+ * Locks, outermost first: dma_lock, irq_lock and config_lock are held across messages and never together (but
+ * reset takes config_lock, then irq_lock, one after the other); maps.lock, gone.lock and region_lock are
+ * leaves. The transport's receiver takes only leaves.
  */
 
 #include <pthread.h>
@@ -80,8 +80,8 @@ void rig_pci_lose(struct rig_pci *f, const char *why);
 
 /* -- config.c -- */
 
-/* COMMAND with `set` set and `clear` cleared, written only if that changes it; *was (may be NULL) is what it was. Takes
- * config_lock. */
+/* COMMAND with `set` set and `clear` cleared, written only if that changes it; *was (may be NULL) is what it
+ * was. Takes config_lock. */
 int rig_config_command(struct rig_pci *f, uint32_t set, uint32_t clear, uint32_t *was);
 
 /* Fills in info from configuration space. -ENODEV: all ones. */

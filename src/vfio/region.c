@@ -64,8 +64,8 @@ void rig_region_unmap(struct rig_region *region)
 	region->mapped = 0;
 }
 
-/* One piece of memory of ones repeated over the area: small enough that a gone function costs little, large enough
- * that a large area takes few mappings (the kernel allows 65,530 a process). */
+/* One piece of memory of ones repeated over the area: small enough that a gone function costs little, large
+ * enough that a large area takes few mappings (the kernel allows 65,530 a process). */
 enum { BLANK_LEAST = 1 << 21, BLANK_PIECES = 256 };
 
 static int ones(uint64_t bytes)
@@ -89,8 +89,8 @@ static int ones(uint64_t bytes)
 	return fd;
 }
 
-/* Made aside and put in place in one step: what fails leaves the device's memory, and never a hole. Private, so that a
- * write is the writer's own affair. */
+/* Made aside and put in place in one step: what fails leaves the device's memory, and never a hole. Private,
+ * so that a write is the writer's own affair. */
 static void blank_piece(void *at, uint64_t bytes, int prot, int fd)
 {
 	void *p = mmap(NULL, bytes, prot, MAP_PRIVATE, fd, 0);

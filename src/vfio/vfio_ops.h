@@ -3,14 +3,14 @@
 #define RIG_VFIO_OPS_H
 
 /*
- * The one table behind which the transports differ: vfio-user, the kernel's type1, iommufd and no-IOMMU (kernel.h), and
- * the in-process fake.
- * Private to src/vfio and to tests. rig_pci (pci.c) is the only caller.
+ * The one table behind which the transports differ: vfio-user, the kernel's type1, iommufd and no-IOMMU
+ * (kernel.h), and the in-process fake. Private to src/vfio and to tests. rig_pci (pci.c) is the only caller.
  *
- * Every member but dma_place and export is mandatory. attach comes first and close last, each once; in between any thread may call any
- * member, except that calls of dma_map, dma_unmap and irq_set are never concurrent with each other.
- * Members answer 0 or a negative errno, and leave their reason with rig_vfio_fail (error.h). A transport that finds
- * the function gone tells the sink, answers -ENODEV to everything from then on, and blocks nobody any more.
+ * Every member but dma_place and export is mandatory. attach comes first and close last, each once; in
+ * between any thread may call any member, except that calls of dma_map, dma_unmap and irq_set are never
+ * concurrent with each other. Members answer 0 or a negative errno, and leave their reason with rig_vfio_fail
+ * (error.h). A transport that finds the function gone tells the sink, answers -ENODEV to everything from then
+ * on, and blocks nobody any more.
  */
 
 #include <stdbool.h>
@@ -28,8 +28,8 @@ enum {
 	RIG_VFIO_REGIONS = 8, /* those that are used here */
 };
 
-/* The most mappable areas of one region that are used; a region with more is refused: nobody needs them, and every
- * access through a window searches them. */
+/* The most mappable areas of one region that are used; a region with more is refused: nobody needs them, and
+ * every access through a window searches them. */
 enum { RIG_VFIO_AREAS = 64 };
 
 struct rig_vfio_area {
@@ -82,8 +82,8 @@ struct rig_vfio_sink {
 	const struct rig_log *log;
 	/* The function is gone; why is one line, copied. The first reason stays. */
 	void (*gone)(void *arg, const char *why);
-	/* The device reads or writes len bytes of mapped memory by message: all of it, or nothing and -EFAULT (not
-	 * mapped) or -EACCES (not allowed). Counts. */
+	/* The device reads or writes len bytes of mapped memory by message: all of it, or nothing and -EFAULT
+	 * (not mapped) or -EACCES (not allowed). Counts. */
 	int (*dma_read)(void *arg, uint64_t iova, void *buf, uint64_t len);
 	int (*dma_write)(void *arg, uint64_t iova, const void *buf, uint64_t len);
 };
@@ -97,8 +97,8 @@ struct rig_vfio_ops {
 	/* Ends it, whatever state it is in, and frees it: no sink call happens after. Never fails. */
 	void (*close)(void *transport);
 
-	/* In a child of fork: closes the transport's descriptors and does nothing else, no lock, no message. Nothing is
-	 * called after it. */
+	/* In a child of fork: closes the transport's descriptors and does nothing else, no lock, no message.
+	 * Nothing is called after it. */
 	void (*forked)(void *transport);
 
 	/* Facts; asked once, while the function is opened. *out is zeroed before. */
@@ -109,12 +109,14 @@ struct rig_vfio_ops {
 	/* Adds the IOVA ranges that may be mapped to the empty set. Asked again after each attach. */
 	int (*iova)(void *transport, struct rig_ranges *out);
 
-	/* Region accesses. 1, 2, 4 or 8 bytes at a multiple of that are one access of that width at the device. */
+	/* Region accesses. 1, 2, 4 or 8 bytes at a multiple of that are one access of that width at the
+	 * device. */
 	int (*read)(void *transport, unsigned region, uint64_t offset, void *buf, uint64_t len);
 	int (*write)(void *transport, unsigned region, uint64_t offset, const void *buf, uint64_t len);
 
-	/* Only where no IOMMU translates, NULL elsewhere: readies the memory and answers the address at which the device
-	 * finds all of it; dma_map or dma_unmap with that address follows. -ENOSPC: the memory is in several pieces. */
+	/* Only where no IOMMU translates, NULL elsewhere: readies the memory and answers the address at which
+	 * the device finds all of it; dma_map or dma_unmap with that address follows. -ENOSPC: the memory is
+	 * in several pieces. */
 	int (*dma_place)(void *transport, const struct rig_vfio_map *map, uint64_t *iova);
 
 	/* -EEXIST: overlaps a mapping. -ENOSPC: out of mappings. unmap takes exactly what map was given. */

@@ -20,8 +20,8 @@
 #include "vfio_user_parse.h"
 #include "vfio_user_sock.h"
 
-/* What we say we take in one message. The device's DMA by message is chopped into this, and it is two buffers of
- * ours, whose untouched pages cost nothing. */
+/* What we say we take in one message. The device's DMA by message is chopped into this, and it is two buffers
+ * of ours, whose untouched pages cost nothing. */
 #define OUR_XFER RIG_VUSER_DEFAULT_XFER
 
 struct rig_vuser {

@@ -28,7 +28,8 @@ void rig_vuser_answers_init(
 	        .fd = fd, .deadline_ms = deadline_ms, .send_lock = send_lock, .last = &a->first};
 }
 
-/* As pthread_mutex_clocklock, which the ThreadSanitizer of gcc 12 does not know: it would report the unlock. */
+/* As pthread_mutex_clocklock, which the ThreadSanitizer of gcc 12 does not know: it would report the
+ * unlock. */
 static int lock_until(pthread_mutex_t *lock, uint64_t at)
 {
 #if defined(__SANITIZE_THREAD__)

@@ -3,12 +3,12 @@
 #define RIG_VFIO_USER_ANSWER_H
 
 /*
- * Answers to the device's DMA commands, sent in order by the thread that receives, which must not wait for the other
- * side to receive: that may itself be waiting for bytes of its own to be received. What cannot go out at once is kept
- * and goes out between messages. Private to the vfio-user channel; one thread uses it.
+ * Answers to the device's DMA commands, sent in order by the thread that receives, which must not wait for
+ * the other side to receive: that may itself be waiting for bytes of its own to be received. What cannot go
+ * out at once is kept and goes out between messages. Private to the vfio-user channel; one thread uses it.
  *
- * The lock given to rig_vuser_answers_init keeps messages whole: callers hold it while they send one. It is held from
- * the first byte of an answer to its last, also from one function here to the next.
+ * The lock given to rig_vuser_answers_init keeps messages whole: callers hold it while they send one. It is
+ * held from the first byte of an answer to its last, also from one function here to the next.
  */
 
 #include <pthread.h>
@@ -39,8 +39,8 @@ void rig_vuser_answers_init(
  * -ENOMEM; or what sendmsg(2) said. */
 int rig_vuser_answers_send(struct rig_vuser_answers *a, struct iovec *iov, int n);
 
-/* Before the thread waits for a message: returns once there are bytes to receive or nothing is kept; sends what is
- * kept meanwhile. 0, -ETIMEDOUT or what sendmsg(2) said. */
+/* Before the thread waits for a message: returns once there are bytes to receive or nothing is kept; sends
+ * what is kept meanwhile. 0, -ETIMEDOUT or what sendmsg(2) said. */
 int rig_vuser_answers_idle(struct rig_vuser_answers *a);
 
 /* Drops what is kept and lets go of the lock. */

@@ -41,8 +41,8 @@ const char *rig_vuser_command_name(unsigned command)
 	return command < RIG_VUSER_COMMAND_END && names[command] ? names[command] : "a message";
 }
 
-/* The first reason ends the connection; later ones are its consequences. When this returns the sink has been told,
- * whoever came first, because callers that fail ask for the reason. */
+/* The first reason ends the connection; later ones are its consequences. When this returns the sink has been
+ * told, whoever came first, because callers that fail ask for the reason. */
 static void __attribute__((format(printf, 2, 3))) end(struct rig_vuser_chan *c, const char *format, ...)
 {
 	char line[RIG_GONE_BYTES];

@@ -3,17 +3,17 @@
 #define RIG_VFIO_USER_CHAN_H
 
 /*
- * A connection to a vfio-user device process: commands with their replies, each with a deadline, and the device's own
- * commands (DMA_READ, DMA_WRITE) served whenever they come. Private to the vfio-user transport.
+ * A connection to a vfio-user device process: commands with their replies, each with a deadline, and the
+ * device's own commands (DMA_READ, DMA_WRITE) served whenever they come. Private to the vfio-user transport.
  *
- * A thread of the connection's own does all receiving: it hands replies to the callers that wait for them and serves
- * DMA through the sink, also while nobody calls. It never waits to send: an answer that does not fit into the socket,
- * or comes while a caller sends, is kept (vfio_user_answer.h), so that a device process which first wants its own
- * bytes received gets that. Any thread may call.
+ * A thread of the connection's own does all receiving: it hands replies to the callers that wait for them and
+ * serves DMA through the sink, also while nobody calls. It never waits to send: an answer that does not fit
+ * into the socket, or comes while a caller sends, is kept (vfio_user_answer.h), so that a device process
+ * which first wants its own bytes received gets that. Any thread may call.
  *
- * The connection ends at the first sign that the two sides no longer agree: the peer hangs up, a deadline passes, or a
- * message is not what the protocol allows. Then the sink is told once, every waiting caller gets -ENODEV, the socket
- * is shut so that the peer learns too, and nothing is sent any more.
+ * The connection ends at the first sign that the two sides no longer agree: the peer hangs up, a deadline
+ * passes, or a message is not what the protocol allows. Then the sink is told once, every waiting caller gets
+ * -ENODEV, the socket is shut so that the peer learns too, and nothing is sent any more.
  */
 
 #include <pthread.h>
@@ -71,20 +71,21 @@ struct rig_vuser_chan {
 	_Atomic uint64_t messages; /* commands sent */
 };
 
-/* Takes over fd (closed by fini, not on failure) and starts the receiver. max_data bounds the data of one message
- * either way. */
+/* Takes over fd (closed by fini, not on failure) and starts the receiver. max_data bounds the data of one
+ * message either way. */
 int rig_vuser_chan_init(struct rig_vuser_chan *c, int fd, unsigned deadline_ms, uint64_t max_data,
         const struct rig_vfio_sink *sink);
 
 /* Ends the receiver and closes the socket; the sink is not told. No other thread is in a call. */
 void rig_vuser_chan_fini(struct rig_vuser_chan *c);
 
-/* Sends the command and waits for its reply. 0; the errno of the reply's error; -ENODEV once the connection has
- * ended, -ETIMEDOUT from the call whose deadline ended it. The caller words the error; the connection has told the
- * sink why it ended. */
+/* Sends the command and waits for its reply. 0; the errno of the reply's error; -ENODEV once the connection
+ * has ended, -ETIMEDOUT from the call whose deadline ended it. The caller words the error; the connection has
+ * told the sink why it ended. */
 int rig_vuser_call(struct rig_vuser_chan *c, struct rig_vuser_call *call);
 
-/* Ends the connection for a reason that a caller found in a reply: "the device process sent <what>". Answers -EPROTO. */
+/* Ends the connection for a reason that a caller found in a reply: "the device process sent <what>". Answers
+ * -EPROTO. */
 int rig_vuser_broken(struct rig_vuser_chan *c, const char *what);
 
 /* "REGION_READ", for texts. Never NULL. */

@@ -117,8 +117,8 @@ static int parse_sparse(const char *at, size_t len, struct rig_vfio_region *r, c
 	return check_areas(r, why);
 }
 
-/* "VFIO region capabilities": a list by offsets from the start of the info. A list only ever goes forward here, so
- * that a loop ends; no server sends another. */
+/* "VFIO region capabilities": a list by offsets from the start of the info. A list only ever goes forward
+ * here, so that a loop ends; no server sends another. */
 static int parse_caps(const char *bytes, size_t len, uint32_t at, struct rig_vfio_region *r, const char **why)
 {
 	size_t floor = sizeof(struct rig_vuser_region_info);

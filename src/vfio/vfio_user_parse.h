@@ -4,8 +4,9 @@
 
 /*
  * Parsers of what a vfio-user device process sends: pure functions of (bytes, length), for any bytes at all.
- * They read nothing outside, keep no pointer, and answer 0 with *out filled in, or -EPROTO with *why naming what is
- * wrong (a string constant) and *out of no meaning. Any thread. Fuzzed by tests/fuzz/vfio_client_fuzz.c.
+ * They read nothing outside, keep no pointer, and answer 0 with *out filled in, or -EPROTO with *why naming
+ * what is wrong (a string constant) and *out of no meaning. Any thread. Fuzzed by
+ * tests/fuzz/vfio_client_fuzz.c.
  */
 
 #include <stdbool.h>
@@ -38,8 +39,9 @@ int rig_vuser_parse_version(const void *bytes, size_t len, struct rig_vuser_caps
 int rig_vuser_parse_device(
         const void *bytes, size_t len, struct rig_vuser_device_info *out, const char **why);
 
-/* A region's info, all of it: more than RIG_VUSER_REGION_INFO_BYTES were not asked for. Areas come out sorted,
- * disjoint, not empty, inside the region; out->fd is -1. A mappable region without a sparse list is one area. */
+/* A region's info, all of it: more than RIG_VUSER_REGION_INFO_BYTES were not asked for. Areas come out
+ * sorted, disjoint, not empty, inside the region; out->fd is -1. A mappable region without a sparse list is
+ * one area. */
 int rig_vuser_parse_region(
         const void *bytes, size_t len, unsigned index, struct rig_vfio_region *out, const char **why);
 
@@ -51,8 +53,8 @@ int rig_vuser_parse_region_read(const void *bytes, size_t len, const struct rig_
 int rig_vuser_parse_region_write(
         const void *bytes, size_t len, const struct rig_vuser_region_access *asked, const char **why);
 
-/* A DMA command of the device: for a write, count bytes of data follow inside bytes, and *data points at them; for
- * a read *data is NULL. max: the most data bytes allowed in one message. */
+/* A DMA command of the device: for a write, count bytes of data follow inside bytes, and *data points at
+ * them; for a read *data is NULL. max: the most data bytes allowed in one message. */
 int rig_vuser_parse_dma(const void *bytes, size_t len, bool write, uint64_t max,
         struct rig_vuser_dma_access *out, const void **data, const char **why);
 

@@ -3,9 +3,10 @@
 #define RIG_VFIO_USER_WIRE_H
 
 /*
- * What goes over a vfio-user socket, written down from the protocol's text ("vfio-user Protocol Specification",
- * docs/interop/vfio-user.rst of QEMU 10.1 and docs/vfio-user.rst of libvfio-user, protocol 0.x). Section names of
- * that text stand at each group. Numbers are in the host's byte order (section "Protocol Specification").
+ * What goes over a vfio-user socket, written down from the protocol's text ("vfio-user Protocol
+ * Specification", docs/interop/vfio-user.rst of QEMU 10.1 and docs/vfio-user.rst of libvfio-user, protocol
+ * 0.x). Section names of that text stand at each group. Numbers are in the host's byte order (section
+ * "Protocol Specification").
  *
  * These structs describe bytes; nothing is ever cast to them: bytes are copied in by the parsers of
  * vfio_user_parse.h and out by vfio_user_call.c.
@@ -170,8 +171,8 @@ struct rig_vuser_region_access {
 };
 static_assert(sizeof(struct rig_vuser_region_access) == 16, "REGION_READ is 16 bytes");
 
-/* "VFIO_USER_DMA_READ", "VFIO_USER_DMA_WRITE"; data follows. The text's table gives the count of a DMA_WRITE reply
- * four bytes; every implementation sends eight, and so do we. */
+/* "VFIO_USER_DMA_READ", "VFIO_USER_DMA_WRITE"; data follows. The text's table gives the count of a DMA_WRITE
+ * reply four bytes; every implementation sends eight, and so do we. */
 struct rig_vuser_dma_access {
 	uint64_t address;
 	uint64_t count;

@@ -9,8 +9,8 @@
 #include "pci_private.h"
 
 /*
- * The transport side of windows. Parts that are mapped are reached as memory here too: through a window of their own,
- * because only rig_win.h touches device memory.
+ * The transport side of windows. Parts that are mapped are reached as memory here too: through a window of
+ * their own, because only rig_win.h touches device memory.
  */
 
 static const struct rig_region *region_of(const struct rig_win *win)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Promises of the library on a real function: lab_device CHECK DEVICE [ARGUMENT ...] runs one, and ends with exit status 0,
- * 77 (a reason to skip) or 1, the reason in the last line on standard error. Kernels are read from $RIG_LAB_IMAGES, else
- * /lab. Also runs with DEVICE sim, on any machine.
+ * Promises of the library on a real function: lab_device CHECK DEVICE [ARGUMENT ...] runs one, and ends with
+ * exit status 0, 77 (a reason to skip) or 1, the reason in the last line on standard error. Kernels are read
+ * from $RIG_LAB_IMAGES, else /lab. Also runs with DEVICE sim, on any machine.
  */
 #ifndef LAB_DEVICE_H
 #define LAB_DEVICE_H
@@ -51,8 +51,8 @@ struct lab_work {
 	struct rig_run_args *run;
 };
 
-/* A launch of kernel `name` of NAME.elf. The address of the buffer (NULL: none) is added to the first 8 bytes of the
-   parameters, and the launch writes it. */
+/* A launch of kernel `name` of NAME.elf. The address of the buffer (NULL: none) is added to the first 8 bytes
+   of the parameters, and the launch writes it. */
 void lab_work_make(struct lab_work *work, struct rig_device *device, const char *name, const void *params,
         uint32_t param_bytes, struct rig_buffer *buffer, uint32_t groups, uint32_t threads);
 struct rig_point lab_work_submit(struct lab_work *work);
@@ -67,8 +67,8 @@ struct lab_counts {
 	unsigned long fds, mappings, threads, locked_kb, pinned_kb;
 };
 
-/* What this process holds: descriptors, mappings of memfds, device files and shared memory, threads, and what the kernel
-   accounts as locked and pinned. */
+/* What this process holds: descriptors, mappings of memfds, device files and shared memory, threads, and what
+   the kernel accounts as locked and pinned. */
 struct lab_counts lab_count(void);
 /* Ends the program, naming the count, unless both are the same. */
 void lab_same(const struct lab_counts *before, const struct lab_counts *after);

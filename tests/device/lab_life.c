@@ -44,7 +44,8 @@ void check_endless(char **argument)
 	lab_fail("a launch that never ends ended: %s", rig_error());
 }
 
-/* The device leaves while it works: the wait ends with a reason. What this process holds stays until it is killed. */
+/* The device leaves while it works: the wait ends with a reason. What this process holds stays until it is
+ * killed. */
 void check_leaves(char **argument)
 {
 	struct rig_device *device = lab_open(argument[0]);

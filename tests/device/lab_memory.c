@@ -67,8 +67,8 @@ static void unmap(enum raw_transport transport, uint64_t iova)
 		raw_unmap(&raw, iova, PAGE);
 }
 
-/* Work writes to a bus address that the IOMMU no longer maps: the device is lost, its fault is the reason, and the page is
-   as it was. argument[1]: the transport. */
+/* Work writes to a bus address that the IOMMU no longer maps: the device is lost, its fault is the reason,
+   and the page is as it was. argument[1]: the transport. */
 void check_outside(char **argument)
 {
 	const struct ids_params params = {.capacity = 1};
@@ -98,8 +98,8 @@ void check_outside(char **argument)
 	check_works(argument);
 }
 
-/* Maps page after page until it is refused: argument[1] is the most that can be, argument[2] what the text must name. The
-   device goes on. */
+/* Maps page after page until it is refused: argument[1] is the most that can be, argument[2] what the text
+   must name. The device goes on. */
 void check_many(char **argument)
 {
 	unsigned long i, most = lab_number(argument[1]);
@@ -162,7 +162,8 @@ static void factorial(struct rig_device *edu)
 	rig_buffer_put(fixed.buffer);
 }
 
-/* Two boards of one process, each with the addresses that its mask allows: argument[0] the RVX-1, argument[1] edu. */
+/* Two boards of one process, each with the addresses that its mask allows: argument[0] the RVX-1, argument[1]
+ * edu. */
 void check_edu(char **argument)
 {
 	struct rig_device *board = lab_open(argument[0]), *edu = lab_open(argument[1]);
@@ -183,7 +184,8 @@ void check_edu(char **argument)
 	lab_close(board);
 }
 
-/* One function's engine writes into the other's memory: argument[0] has the memory, argument[1] the engine. */
+/* One function's engine writes into the other's memory: argument[0] has the memory, argument[1] the
+ * engine. */
 void check_peer(char **argument)
 {
 	struct rig_device *memory = lab_open(argument[0]), *engine = lab_open(argument[1]);

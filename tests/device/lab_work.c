@@ -104,7 +104,8 @@ void check_quiet(char **argument)
 	lab_close(device);
 }
 
-/* Two functions of one process: each works, the work of one waits for the other's, and the loss of one leaves the other. */
+/* Two functions of one process: each works, the work of one waits for the other's, and the loss of one leaves
+ * the other. */
 void check_pair(char **argument)
 {
 	struct rig_device *one = lab_open(argument[0]), *other = lab_open(argument[1]);

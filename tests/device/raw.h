@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A PCI function through the kernel's VFIO, in system calls only and without the library: what tests of the machine itself
- * use, and what tests of the library use behind its back. Every function ends the program with exit status 1 and a line on
- * standard error when the kernel refuses; one thread.
+ * A PCI function through the kernel's VFIO, in system calls only and without the library: what tests of the
+ * machine itself use, and what tests of the library use behind its back. Every function ends the program with
+ * exit status 1 and a line on standard error when the kernel refuses; one thread.
  */
 #ifndef RAW_H
 #define RAW_H
@@ -29,11 +29,12 @@ void raw_open(struct raw *raw, const char *address, enum raw_transport transport
 void raw_join(struct raw *raw, const char *address, const struct raw *with);
 void raw_close(struct raw *raw);
 
-/* Maps `bytes` of host memory at bus address `iova` for reads and writes, and unmaps exactly that. Not with no-IOMMU. */
+/* Maps `bytes` of host memory at bus address `iova` for reads and writes, and unmaps exactly that. Not with
+ * no-IOMMU. */
 void raw_map(const struct raw *raw, void *host, uint64_t iova, uint64_t bytes);
 void raw_unmap(const struct raw *raw, uint64_t iova, uint64_t bytes);
-/* With iommufd, whose address space is not known: unmaps it from the first with a number below `ioas` that has exactly it.
-   False: none has. */
+/* With iommufd, whose address space is not known: unmaps it from the first with a number below `ioas` that
+   has exactly it. False: none has. */
 bool raw_unmap_any(const struct raw *raw, uint32_t ioas, uint64_t iova, uint64_t bytes);
 
 uint64_t raw_region_bytes(const struct raw *raw, unsigned index);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * raw_peer BOARD NVME: the NVMe controller writes its identification into the board's memory, through a mapping of the board's
- * BAR2 in the container of both. Registers and commands: NVM Express base specification 2.0, sections 3.1.3 and 5.17.
+ * raw_peer BOARD NVME: the NVMe controller writes its identification into the board's memory, through a
+ * mapping of the board's BAR2 in the container of both. Registers and commands: NVM Express base
+ * specification 2.0, sections 3.1.3 and 5.17.
  */
 #include <string.h>
 #include <sys/mman.h>

@@ -72,7 +72,8 @@ static void run(const uint32_t *code, size_t words)
 	set_reg(RVX1_CP_CTRL, 4, RVX1_CP_CTRL_RUN);
 }
 
-/* Loads 8 bytes from bus address `from`, and stores them at `to`; OUT: what was loaded, and BUS_ERROR after each. */
+/* Loads 8 bytes from bus address `from`, and stores them at `to`; OUT: what was loaded, and BUS_ERROR after
+ * each. */
 static void move(uint64_t from, uint64_t to)
 {
 	const uint32_t code[] = {LI(S0, 1), SLLI(S0, S0, 63), LUI(A1, 16), ADD(A1, A1, S0), /* a1: engines */

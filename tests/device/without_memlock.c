@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * without_memlock KIB COMMAND ...: runs the command with RLIMIT_MEMLOCK of so many KiB, and without CAP_IPC_LOCK, which would
- * exempt it.
+ * without_memlock KIB COMMAND ...: runs the command with RLIMIT_MEMLOCK of so many KiB, and without
+ * CAP_IPC_LOCK, which would exempt it.
  */
 #include <errno.h>
 #include <linux/capability.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The driver's life with the k-th access of the function, or the k-th allocation, failing, for every k until the whole
- * scenario succeeds: each step answers an error or works, and nothing is left behind.
+ * The driver's life with the k-th access of the function, or the k-th allocation, failing, for every k until
+ * the whole scenario succeeds: each step answers an error or works, and nothing is left behind.
  */
 #include <setjmp.h>
 #include <stdarg.h>

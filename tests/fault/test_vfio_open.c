@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of a taken function with its k-th step failing, for every k until none does: a call of the transport, or an
- * allocation. Whatever failed, nothing is left behind and the function can be taken again.
+ * The life of a taken function with its k-th step failing, for every k until none does: a call of the
+ * transport, or an allocation. Whatever failed, nothing is left behind and the function can be taken again.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Changes of a space decoded from bytes, beside a flat map (mmu_model.h). The first byte chooses the format and
- * whether stores may be seen in any order between barriers.
+ * Changes of a space decoded from bytes, beside a flat map (mmu_model.h). The first byte chooses the format
+ * and whether stores may be seen in any order between barriers.
  */
 #include <stdlib.h>
 

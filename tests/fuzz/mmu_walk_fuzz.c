@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The walker over hostile tables: the input is the table memory, whose first 16 bytes are a root and an address.
- * A walk loads only where the memory is or is told -EFAULT, loads at most once a level, and what it answers
- * agrees with what it loaded.
+ * The walker over hostile tables: the input is the table memory, whose first 16 bytes are a root and an
+ * address. A walk loads only where the memory is or is told -EFAULT, loads at most once a level, and what it
+ * answers agrees with what it loaded.
  */
 #include "mmu_fake.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A ring and a segment driven by bytes, beside a map that says which value uses each unit. Nothing in use may be
- * handed out, and what room answers must come true.
+ * A ring and a segment driven by bytes, beside a map that says which value uses each unit. Nothing in use may
+ * be handed out, and what room answers must come true.
  */
 #include <errno.h>
 #include <stdlib.h>

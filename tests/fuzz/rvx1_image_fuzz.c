@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel image loader on any bytes: never out of bounds, and what it takes it places within what it asked for. The first
- * byte chooses how the rest is used: as the file itself, or as edits of a good image (offset, value), which reach deeper.
+ * The kernel image loader on any bytes: never out of bounds, and what it takes it places within what it asked
+ * for. The first byte chooses how the rest is used: as the file itself, or as edits of a good image (offset,
+ * value), which reach deeper.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whatever a vfio-user device process sends, the client's parsers stay inside the bytes they were given, and what they
- * accept keeps the promises of vfio_user_parse.h. The first byte picks the parser, the second its parameter.
+ * Whatever a vfio-user device process sends, the client's parsers stay inside the bytes they were given, and
+ * what they accept keeps the promises of vfio_user_parse.h. The first byte picks the parser, the second its
+ * parameter.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Good: stores its parameters of every type, each in 64 bits, and adds one to the bytes of a buffer. One thread. */
+/* Good: stores its parameters of every type, each in 64 bits, and adds one to the bytes of a buffer. One
+ * thread. */
 #include <rvx1/kernel.h>
 
 struct echo {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Good: takes its time, then makes a number of the last one so that only one order of launches gives the right one. One
- * thread. */
+/* Good: takes its time, then makes a number of the last one so that only one order of launches gives the
+ * right one. One thread. */
 #include <rvx1/kernel.h>
 
 struct spin {

@@ -15,7 +15,8 @@ static bool is_blank(void *arg)
 	return __atomic_load_n((const uint8_t *)arg, __ATOMIC_RELAXED) == UINT8_MAX;
 }
 
-/* A device with a buffer of zeroes in its window, whose model was killed, and whose window shows it already. */
+/* A device with a buffer of zeroes in its window, whose model was killed, and whose window shows it
+ * already. */
 static struct rig_buffer *blanked(struct rig_device *device)
 {
 	struct rig_buffer *buffer = sys_buffer(device, RIG_MAPPED, BYTES);

@@ -176,7 +176,8 @@ static void it_reaches_system_memory_of_both_kinds(void **state)
 	assert_int_equal(rvx_reg32(c, RVX1_CP_STATE), RVX1_CP_RUNNING);
 }
 
-/* Loads and stores at a bus address that `prepare` made dead: out: loaded, BUS_ERROR, BUS_ADDRESS, then after a clear. */
+/* Loads and stores at a bus address that `prepare` made dead: out: loaded, BUS_ERROR, BUS_ADDRESS, then after
+ * a clear. */
 static void run_bus_error(void)
 {
 	const uint32_t code[] = {PROLOGUE, LI(T0, 1), SLLI(T0, T0, 32), ADD(T0, T0, S1), LD(T1, T0, 24),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The board's registers, window, aperture, status page and configuration space through a client's messages. */
+/* The board's registers, window, aperture, status page and configuration space through a client's
+ * messages. */
 #include "rvx_client.h"
 
 #include "vfu_wire.h"

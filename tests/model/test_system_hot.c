@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Submitting, polling and waiting for what is reached: no allocation, no message to the device process, no system call.
+ * Submitting, polling and waiting for what is reached: no allocation, no message to the device process, no
+ * system call.
  *
- * The work is done by a thread under a seccomp filter that traps every system call but those it ends with; the handler
- * counts. The thread, and the filter with it, ends by the bare system call, because pthread_exit makes others.
+ * The work is done by a thread under a seccomp filter that traps every system call but those it ends with;
+ * the handler counts. The thread, and the filter with it, ends by the bare system call, because pthread_exit
+ * makes others.
  */
 #include <errno.h>
 #include <linux/filter.h>

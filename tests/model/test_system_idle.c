@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a device that is open and has nothing to do costs: the processor time of this process and of the model's, as a
- * part of the time that passes. The best of a few intervals counts, because other work of the machine only adds. */
+/* What a device that is open and has nothing to do costs: the processor time of this process and of the
+ * model's, as a part of the time that passes. The best of a few intervals counts, because other work of the
+ * machine only adds. */
 #include <sys/types.h>
 #include <time.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bad images, arguments, options, device strings and firmware, through rigctl: one line says what is wrong, nothing is
- * written, and the device works afterwards. */
+/* Bad images, arguments, options, device strings and firmware, through rigctl: one line says what is wrong,
+ * nothing is written, and the device works afterwards. */
 #include <elf.h>
 #include <sched.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels and boards that fail while they run, through rigctl: status 1 and one line with the reason, nothing is written,
- * no process stays, and the device works again. */
+/* Kernels and boards that fail while they run, through rigctl: status 1 and one line with the reason, nothing
+ * is written, no process stays, and the device works again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

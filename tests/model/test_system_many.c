@@ -75,8 +75,8 @@ struct side {
 };
 
 /*
- * Step i copies cell i to cell i + 1. A side makes every second step, each after the other side's step before, so that the
- * number in cell 0 reaches the last cell only if every wait holds.
+ * Step i copies cell i to cell i + 1. A side makes every second step, each after the other side's step
+ * before, so that the number in cell 0 reaches the last cell only if every wait holds.
  */
 static void open_side(struct side *side, const char *text, uint8_t *memory)
 {

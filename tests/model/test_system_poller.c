@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Devices whose poller has a CPU of its own, and losses that nobody waits for, with what is still held then. */
+/* Devices whose poller has a CPU of its own, and losses that nobody waits for, with what is still held
+ * then. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>

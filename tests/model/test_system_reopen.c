@@ -24,8 +24,8 @@ static const struct loss kernels[] = {
         {"loop_forever", "no progress for 1000 ms", "1000", 1, 1000},
 };
 
-/* Points never repeat, and those that were not reached answer RIG_LOST with the reason for ever: one block for a device that
-   is lost with such points. */
+/* Points never repeat, and those that were not reached answer RIG_LOST with the reason for ever: one block
+   for a device that is lost with such points. */
 enum { KEPT = 1 };
 
 enum { KERNELS = sizeof(kernels) / sizeof(kernels[0]) };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels through librig, their answers compared with the host's; images; the largest launches and parameters. */
+/* Kernels through librig, their answers compared with the host's; images; the largest launches and
+ * parameters. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -222,7 +223,8 @@ static void expect(double x, double *want)
 	memcpy(want, all, sizeof(all));
 }
 
-/* sqrt, fma, rounding, fmod and integers are exact in both; libm's functions may differ in their last digits. */
+/* sqrt, fma, rounding, fmod and integers are exact in both; libm's functions may differ in their last
+ * digits. */
 static double bound(unsigned result, double want)
 {
 	static const double relative[RESULTS] = {[0] = 1e-13,

@@ -3,9 +3,9 @@
 #define TEST_FAKE_EDU_H
 
 /*
- * QEMU's edu device in this process, over rig_fake: registers by the hook, DMA through the function's mappings. Written
- * from the device's specification (docs/specs/edu.rst of QEMU), not from the port. What the specification forbids a driver
- * is counted, and the first such thing told.
+ * QEMU's edu device in this process, over rig_fake: registers by the hook, DMA through the function's
+ * mappings. Written from the device's specification (docs/specs/edu.rst of QEMU), not from the port. What the
+ * specification forbids a driver is counted, and the first such thing told.
  */
 
 #include <pthread.h>

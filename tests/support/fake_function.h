@@ -3,8 +3,8 @@
 #define FAKE_FUNCTION_H
 
 /*
- * A function taken on the in-process fake, with the descriptors and mappings of the process counted around it. Include
- * after cmocka.h; link folder_vfio_fake and test_support.
+ * A function taken on the in-process fake, with the descriptors and mappings of the process counted around
+ * it. Include after cmocka.h; link folder_vfio_fake and test_support.
  */
 
 #include <string.h>
@@ -21,8 +21,8 @@ struct fake_function {
 	struct test_counts before;
 };
 
-/* BAR0 64 KiB with areas [0x2000, +0x2000) and [0x8000, +0x1000), BAR2 1 MiB all mappable, BAR4 4 KiB by access only,
- * four MSI-X vectors, one INTx, one ERR. */
+/* BAR0 64 KiB with areas [0x2000, +0x2000) and [0x8000, +0x1000), BAR2 1 MiB all mappable, BAR4 4 KiB by
+ * access only, four MSI-X vectors, one INTx, one ERR. */
 static inline struct rig_fake_options fake_function_options(void)
 {
 	return (struct rig_fake_options){
@@ -57,7 +57,8 @@ static inline void fake_function_close(struct fake_function *t)
 	test_counts_same(&t->before);
 }
 
-/* Whether a child of fork can still see these 8 bytes at p; what may have come to lie there since is not them. */
+/* Whether a child of fork can still see these 8 bytes at p; what may have come to lie there since is not
+ * them. */
 static inline bool child_sees(const void *p, const char bytes[8])
 {
 	int status = 0, ends[2];

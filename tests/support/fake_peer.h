@@ -3,12 +3,12 @@
 #define FAKE_PEER_H
 
 /*
- * A vfio-user device process for tests of the client: a thread at the other end of a socketpair. It behaves, unless the
- * test's hook says otherwise for a message. Written from the protocol's text with byte offsets, not with the client's
- * structs, so that a wrong layout shows.
+ * A vfio-user device process for tests of the client: a thread at the other end of a socketpair. It behaves,
+ * unless the test's hook says otherwise for a message. Written from the protocol's text with byte offsets,
+ * not with the client's structs, so that a wrong layout shows.
  *
- * The function: vendor 0x1234, device 0x5258; BAR0 64 KiB with mappable areas [0x2000, 0x3000) and [0x4000, 0x5000);
- * BAR2 1 MiB, all mappable; MSI-X with 4 vectors, INTx, ERR and REQ with one each; reset.
+ * The function: vendor 0x1234, device 0x5258; BAR0 64 KiB with mappable areas [0x2000, 0x3000) and [0x4000,
+ * 0x5000); BAR2 1 MiB, all mappable; MSI-X with 4 vectors, INTx, ERR and REQ with one each; reset.
  */
 
 #include <pthread.h>
@@ -94,7 +94,8 @@ struct fake_peer {
 /* Starts it; *client_fd is the client's end. Fails the running test if it cannot. */
 void fake_peer_start(struct fake_peer *p, int *client_fd);
 
-/* Waits until it has seen the client hang up, or hangs up itself if the client has gone quiet, and frees all. */
+/* Waits until it has seen the client hang up, or hangs up itself if the client has gone quiet, and frees
+ * all. */
 void fake_peer_stop(struct fake_peer *p);
 
 /* Closes its end, as a process that dies. Any thread. */
@@ -111,8 +112,8 @@ void peer_send_raw(struct fake_peer *p, const void *bytes, size_t len, const int
 void peer_header(
         unsigned char *to, uint16_t id, uint16_t command, uint32_t size, uint32_t flags, uint32_t error);
 
-/* Sends a DMA command as the device and waits for the client's answer. Answers its errno (0: done). Reads land in buf,
- * whose length the answer must have. Not from a hook. */
+/* Sends a DMA command as the device and waits for the client's answer. Answers its errno (0: done). Reads
+ * land in buf, whose length the answer must have. Not from a hook. */
 int peer_dma_read(struct fake_peer *p, uint64_t iova, void *buf, uint64_t len);
 int peer_dma_write(struct fake_peer *p, uint64_t iova, const void *buf, uint64_t len);
 

@@ -3,8 +3,9 @@
 #define TEST_PASSIVE_H
 
 /*
- * The driver over a passive RVX-1: registers, memory and doorbells are plain memory (rig_fake), nothing runs behind them,
- * and the test is the device: it reads packets from the rings and raises VALUE. Boots with the real firmware image.
+ * The driver over a passive RVX-1: registers, memory and doorbells are plain memory (rig_fake), nothing runs
+ * behind them, and the test is the device: it reads packets from the rings and raises VALUE. Boots with the
+ * real firmware image.
  */
 
 #include "device.h"

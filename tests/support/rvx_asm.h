@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RISC-V instructions as words, for code written by hand in tests. Registers by number, immediates sign-extended.
+ * RISC-V instructions as words, for code written by hand in tests. Registers by number, immediates
+ * sign-extended.
  */
 #ifndef RVX_ASM_H
 #define RVX_ASM_H

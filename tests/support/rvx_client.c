@@ -151,7 +151,8 @@ static void answer_dma(struct rvx_client *c, const struct vfu_wire_header *asked
 	send_all(c, bytes, len, NULL, 0);
 }
 
-/* Takes one message. A command of the board is answered. 1: a reply is in header and body; 0: was a command; -1: hung up. */
+/* Takes one message. A command of the board is answered. 1: a reply is in header and body; 0: was a command;
+ * -1: hung up. */
 static int take(struct rvx_client *c, struct vfu_wire_header *header, uint8_t *body, int *fd)
 {
 	if (!recv_all(c, header, sizeof(*header), fd))

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client of the reference board for its tests: it speaks vfio-user over a socketpair and does what it is told, right or wrong. It
- * shares nothing with the driver. The board runs in a thread of this process, or as the program rvx1-model.
+ * A client of the reference board for its tests: it speaks vfio-user over a socketpair and does what it is
+ * told, right or wrong. It shares nothing with the driver. The board runs in a thread of this process, or as
+ * the program rvx1-model.
  *
- * Every call fails the running cmocka test when the other side does not do its part. Waits have a deadline and serve
- * DMA messages meanwhile. One thread.
+ * Every call fails the running cmocka test when the other side does not do its part. Waits have a deadline
+ * and serve DMA messages meanwhile. One thread.
  */
 #ifndef RVX_CLIENT_H
 #define RVX_CLIENT_H
@@ -66,7 +67,8 @@ void rvx_client_connect(struct rvx_client *c, const char *path);
 /* Memory and bus mastering on, BARs mapped, client memory mapped, interrupts assigned. */
 void rvx_client_map(struct rvx_client *c);
 
-/* Hangs up; the board's thread ends, the process is waited for: its exit status, or -signal. 0 for a thread. */
+/* Hangs up; the board's thread ends, the process is waited for: its exit status, or -signal. 0 for a
+ * thread. */
 int rvx_client_close(struct rvx_client *c);
 
 /* One request. Returns 0 or the error of the reply, positive. `reply` gets at most room bytes of the body. */

@@ -3,11 +3,11 @@
 #define TEST_SYSTEM_H
 
 /*
- * The whole stack from outside: programs run in a private folder, with their exit status and output, and what they leave
- * behind found by a mark that every process under a test carries in its environment.
+ * The whole stack from outside: programs run in a private folder, with their exit status and output, and what
+ * they leave behind found by a mark that every process under a test carries in its environment.
  *
- * The folder is the current one of every program started; k in it leads to the compiled test kernels. Functions fail the
- * running cmocka test when they cannot do their work. One thread.
+ * The folder is the current one of every program started; k in it leads to the compiled test kernels.
+ * Functions fail the running cmocka test when they cannot do their work. One thread.
  */
 
 #include <stdarg.h>
@@ -24,7 +24,8 @@ enum {
 	SYS_ARGS = 64,
 };
 
-/* Group fixture: makes the private folder and the mark; removes the folder, and checks that no process is left. */
+/* Group fixture: makes the private folder and the mark; removes the folder, and checks that no process is
+ * left. */
 int sys_setup(void **state);
 int sys_teardown(void **state);
 
@@ -46,8 +47,8 @@ struct sys_before {
 	void *arg;
 };
 
-/* Starts a program: the command's words are separated by single spaces; "rigctl" and "rvx1-model" are this build's. In a
-   process group of its own, as a shell's foreground job. */
+/* Starts a program: the command's words are separated by single spaces; "rigctl" and "rvx1-model" are this
+   build's. In a process group of its own, as a shell's foreground job. */
 void sys_start(struct sys_process *p, const char *command);
 void sys_start_before(struct sys_process *p, const char *command, const struct sys_before *before);
 /* Waits for its end. */
@@ -55,7 +56,8 @@ void sys_finish(struct sys_process *p, struct sys_result *result);
 /* Both. */
 void sys_run(struct sys_result *result, const char *command);
 
-/* Fails unless the program ended with the status and said why in one line on stderr, which has `why` in it. */
+/* Fails unless the program ended with the status and said why in one line on stderr, which has `why` in
+ * it. */
 void sys_assert_failed(const struct sys_result *result, int status, const char *why);
 /* Fails, with the program's stderr, unless it ended with status 0. */
 void sys_assert_done(const struct sys_result *result);
@@ -78,8 +80,8 @@ size_t sys_kernel_bytes(const char *kernel, uint8_t **bytes);
 
 /* ---- What is left behind ---- */
 
-/* Living processes (no zombies) that carry the test's mark: started by it, or by what it started. The test's own is none.
-   Writes at most n of them whose program has this name (NULL: any). */
+/* Living processes (no zombies) that carry the test's mark: started by it, or by what it started. The test's
+   own is none. Writes at most n of them whose program has this name (NULL: any). */
 unsigned sys_find(const char *name, pid_t *pids, unsigned n);
 /* Waits until there is none. */
 void sys_assert_no_process(void);
@@ -92,7 +94,8 @@ void sys_nap(void); /* a few milliseconds, between two looks */
 
 /* ---- A served model ---- */
 
-/* rvx1-model that listens at board.sock in the private folder, with more options if not "". Waits until it does. */
+/* rvx1-model that listens at board.sock in the private folder, with more options if not "". Waits until it
+ * does. */
 void sys_serve(struct sys_process *p, const char *options);
 /* Ends it by SIGTERM: it exits with 0 and removes its socket. */
 void sys_serve_end(struct sys_process *p);

@@ -2,7 +2,8 @@
 #ifndef TEST_SYSTEM_DEVICE_H
 #define TEST_SYSTEM_DEVICE_H
 
-/* Real devices through librig, and work for them. Functions fail the running cmocka test when something is refused. */
+/* Real devices through librig, and work for them. Functions fail the running cmocka test when something is
+ * refused. */
 
 #include "rig.h"
 #include "rig_vfio.h"
@@ -63,8 +64,8 @@ void sys_fill(uint8_t *bytes, size_t count, uint64_t seed);
 
 void sys_stats(struct rig_device *device, struct rig_vfio_stats *stats);
 
-/* Between what the host does with memory that is served by messages and what the device does with it. The device itself is
-   what orders the two (a doorbell, the value it shows), which ThreadSanitizer cannot see. */
+/* Between what the host does with memory that is served by messages and what the device does with it. The
+   device itself is what orders the two (a doorbell, the value it shows), which ThreadSanitizer cannot see. */
 void sys_order(struct rig_device *device);
 
 #endif

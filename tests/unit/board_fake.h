@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A board's address space without a client: board memory, and system memory of which the first half is reached by address, the
- * second by transfers.
+ * A board's address space without a client: board memory, and system memory of which the first half is
+ * reached by address, the second by transfers.
  */
 #ifndef BOARD_FAKE_H
 #define BOARD_FAKE_H

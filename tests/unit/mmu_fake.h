@@ -5,9 +5,9 @@
 /*
  * Page-table formats and memory for tables, for the tests of src/mmu and their fuzz targets.
  *
- * tiny: 128 pages in three levels that may all be pages, small enough to look at every page after every store.
- * blocks: the same with contiguous blocks, a "none" that is not 0, and sign-extended addresses.
- * sv48: the 48-bit paging of the RISC-V privileged specification, without its attribute bits.
+ * tiny: 128 pages in three levels that may all be pages, small enough to look at every page after every
+ * store. blocks: the same with contiguous blocks, a "none" that is not 0, and sign-extended addresses. sv48:
+ * the 48-bit paging of the RISC-V privileged specification, without its attribute bits.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -103,8 +103,8 @@ static const struct rig_mmu_format fake_blocks = {
         .decode = fake_decode,
 };
 
-/* RISC-V privileged specification, Sv48: V R W X U in bits 0..4, A and D in 6 and 7, PPN in 10..53. Bit 8 (for
- * software) says "system" here. */
+/* RISC-V privileged specification, Sv48: V R W X U in bits 0..4, A and D in 6 and 7, PPN in 10..53. Bit 8
+ * (for software) says "system" here. */
 enum { SV48_V = 1, SV48_R = 2, SV48_W = 4, SV48_X = 8, SV48_U = 16, SV48_AD = 0xc0, SV48_SYSTEM = 0x100 };
 #define SV48_PPN_SHIFT 10
 #define SV48_PPN       ((UINT64_C(1) << 44) - 1)
@@ -192,8 +192,8 @@ struct fake_memory {
 	uint64_t barriers;
 	void (*after_store)(void *arg); /* optional */
 	void *after_arg;
-	/* Lazy: a store is seen by after_store without the stores since the last barrier, which is the worst order a
-	 * device may see them in. */
+	/* Lazy: a store is seen by after_store without the stores since the last barrier, which is the worst
+	 * order a device may see them in. */
 	bool lazy;
 	unsigned pending;
 	struct fake_pending {

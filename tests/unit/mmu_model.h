@@ -3,9 +3,9 @@
 #define TEST_MMU_MODEL_H
 
 /*
- * A space of FAKE_PAGES pages beside a flat map of what it should hold. Changes are decoded from bytes, so random
- * tests and the fuzzer share it. After every single store all pages are walked as a device would: each must
- * translate as before the change or as after it.
+ * A space of FAKE_PAGES pages beside a flat map of what it should hold. Changes are decoded from bytes, so
+ * random tests and the fuzzer share it. After every single store all pages are walked as a device would: each
+ * must translate as before the change or as after it.
  *
  * The includer defines MODEL_CHECK(condition).
  */
@@ -60,7 +60,8 @@ static inline void model_after_store(void *arg)
 	}
 }
 
-/* The page of `page`, with the block it says it is in, holds what the block promises. Answers its log2 in bytes. */
+/* The page of `page`, with the block it says it is in, holds what the block promises. Answers its log2 in
+ * bytes. */
 static inline unsigned model_unit(const struct model *m, unsigned page)
 {
 	struct rig_mmu_walked w, other;

@@ -129,7 +129,8 @@ static uint64_t data64(uint64_t index)
 
 static void every_thread_of_every_group_runs_once_with_its_numbers(void **state)
 {
-	/* The linear index over grid and group, whose word is added to: x + 3 * (y + 2 * (z + 2 * (gx + ...))). */
+	/* The linear index over grid and group, whose word is added to: x + 3 * (y + 2 * (z + 2 * (gx +
+	 * ...))). */
 	const uint32_t code[] = {CSRR(T0, RVX1_CSR_GROUP_ID + 2), LI(T1, 2), MUL(T0, T0, T1),
 	        CSRR(T1, RVX1_CSR_GROUP_ID + 1), ADD(T0, T0, T1), LI(T1, 5), MUL(T0, T0, T1),
 	        CSRR(T1, RVX1_CSR_GROUP_ID), ADD(T0, T0, T1), CSRR(T1, RVX1_CSR_GROUP_SIZE + 2),

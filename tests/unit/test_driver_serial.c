@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The driver over a board without rings, a toy: each word of a words part is an operation, whose start logs the word and
- * which completes when the test lets it.
+ * The driver over a board without rings, a toy: each word of a words part is an operation, whose start logs
+ * the word and which completes when the test lets it.
  */
 #include <setjmp.h>
 #include <stdarg.h>

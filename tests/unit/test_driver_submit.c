@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the driver places on the rings, judged by running it: a small executor of packets, whose queues take turns at random,
- * stands for the device and logs what each part did.
+ * What the driver places on the rings, judged by running it: a small executor of packets, whose queues take
+ * turns at random, stands for the device and logs what each part did.
  */
 #include <setjmp.h>
 #include <stdarg.h>

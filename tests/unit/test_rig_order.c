@@ -450,7 +450,8 @@ static void a_watchdog_loses_a_hung_device_by_itself(void **state)
 	assert_ok(rig_open_with(polled_opener(b.p), &options, &b.d));
 	s = help_empty(b.d);
 	(void)help_submit(s, NULL);
-	/* Closing would run the work: the test waits for the loss alone, which ends the loop or the test's time. */
+	/* Closing would run the work: the test waits for the loss alone, which ends the loop or the test's
+	 * time. */
 	while (!rig_lost(b.d, NULL))
 		(void)sched_yield();
 	assert_ok(rig_close(b.d));

@@ -11,8 +11,8 @@
 #include "ring.h"
 
 /*
- * Packets are words: the first says how many words the packet has, no-ops have NOP set. A queue of (value, end)
- * and the words themselves model what the device sees.
+ * Packets are words: the first says how many words the packet has, no-ops have NOP set. A queue of (value,
+ * end) and the words themselves model what the device sees.
  */
 #define NOP       UINT32_C(0x80000000)
 #define PAST_2_32 (UINT64_C(0xfffffff0))

@@ -12,8 +12,8 @@
 #include "ring.h"
 
 /*
- * A producer and a thread that plays the device. All they share is what a real device shares: the ring's memory,
- * the published position, and the completed value.
+ * A producer and a thread that plays the device. All they share is what a real device shares: the ring's
+ * memory, the published position, and the completed value.
  */
 enum { UNITS = 64, MARKS = 16, SUBMISSIONS = 20000, MOST_PACKET = 8, NOP = 0xffff };
 

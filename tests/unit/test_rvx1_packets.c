@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the RVX-1 port judges and encodes: launches at, under and over each limit, and packets field by field. */
+/* What the RVX-1 port judges and encodes: launches at, under and over each limit, and packets field by
+ * field. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

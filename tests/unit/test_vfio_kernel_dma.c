@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* DMA memory through the kernel: exact unmaps, typed refusals, functions that share an address space, no IOMMU. */
+/* DMA memory through the kernel: exact unmaps, typed refusals, functions that share an address space, no
+ * IOMMU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Taking a function through the kernel: which way, what is refused and how it is said, and that nothing is left. */
+/* Taking a function through the kernel: which way, what is refused and how it is said, and that nothing is
+ * left. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -303,7 +304,8 @@ static unsigned count_open(void)
 	return n;
 }
 
-/* The child closes the parent's descriptors: the lock and the device end with the parent, whatever its children do. */
+/* The child closes the parent's descriptors: the lock and the device end with the parent, whatever its
+ * children do. */
 static void a_child_of_fork_has_none_of_it_and_the_parent_keeps_all(void **state)
 {
 	unsigned before = count_open();

@@ -324,7 +324,8 @@ static unsigned open_fds(void)
 	return n;
 }
 
-/* What must hold in a child; its exit status says which did not. The peer's thread and descriptors are the test's. */
+/* What must hold in a child; its exit status says which did not. The peer's thread and descriptors are the
+ * test's. */
 static int in_child(struct rig_dma *d, unsigned fds_before)
 {
 	const char *why;
@@ -380,8 +381,8 @@ enum { LARGE_BYTES = 1 << 20, IN_FLIGHT = 64 << 10, OWN_WRITES = 64, OWN_BYTES =
 
 static struct rig_dma shared;
 
-/* Asked for the configuration, the device process first sends commands of its own, more than the socket holds, until
- * when it receives nothing; a large message waits for it meanwhile. */
+/* Asked for the configuration, the device process first sends commands of its own, more than the socket
+ * holds, until when it receives nothing; a large message waits for it meanwhile. */
 static enum peer_do first_its_own(struct fake_peer *p, const struct peer_message *m)
 {
 	static unsigned char own[PEER_HEADER + 16 + OWN_BYTES];

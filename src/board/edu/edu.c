@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * QEMU's edu device, after its specification (docs/specs/edu.rst of QEMU, "MMIO area spec" and "DMA controller"). It
- * has no rings: it computes one factorial or moves up to 4,096 bytes at a time, into or out of a buffer of its own.
+ * QEMU's edu device, after its specification (docs/specs/edu.rst of QEMU, "MMIO area spec" and "DMA
+ * controller"). It has no rings: it computes one factorial or moves up to 4,096 bytes at a time, into or out
+ * of a buffer of its own.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -39,7 +40,8 @@
 #define DMA_BITS     28u
 #define BUS_END      (UINT64_C(1) << DMA_BITS)
 
-/* The engine's direction says which of its addresses is which; ours tell by themselves: the buffer lies beyond the bus. */
+/* The engine's direction says which of its addresses is which; ours tell by themselves: the buffer lies
+   beyond the bus. */
 #define BOARD_VA (UINT64_C(1) << 32)
 
 /* A transfer takes about 100 ms, and a value should not look like a hang. */

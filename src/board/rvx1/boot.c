@@ -21,7 +21,8 @@ static const uint8_t digest[RVX1_FW_DIGEST] = RVX1_FIRMWARE_DIGEST;
 #define SMALL_MEMORY   (128ull << 20)
 
 #define RING_UNITS 1024u
-/* Rings lie in the boot pool: it has room for both of this length, for the ones that these replace, and for tables. */
+/* Rings lie in the boot pool: it has room for both of this length, for the ones that these replace, and for
+   tables. */
 #define RING_UNITS_MAX       32768u
 #define RING_UNITS_MAX_SMALL 16384u
 
@@ -319,7 +320,8 @@ void rvx1_halt(struct rig_port *port)
 {
 	struct rvx1 *rvx1 = rvx1_of(port);
 
-	/* Holds the processor in reset: nothing starts any more (section 5.1). A boot that got no window started nothing. */
+	/* Holds the processor in reset: nothing starts any more (section 5.1). A boot that got no window
+	   started nothing. */
 	if (rig_win_bytes(&rvx1->regs))
 		rig_win_store32(&rvx1->regs, RVX1_CP_CTRL, 0);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernel images: ELF shared objects for RV64 that need nothing but R_RISCV_RELATIVE (docs/kernels.md). Each function
- * is pure: it reads the bytes and checks everything it reads.
+ * Kernel images: ELF shared objects for RV64 that need nothing but R_RISCV_RELATIVE (docs/kernels.md). Each
+ * function is pure: it reads the bytes and checks everything it reads.
  */
 #include <elf.h>
 #include <errno.h>

@@ -141,7 +141,8 @@ static int put_copy(const struct rig_copy_part *copy, const struct rig_run *run,
 	uint64_t span, last;
 	int err;
 
-	/* Bytes from the first row's start to the last one's end; room does not see the sides' final offsets. */
+	/* Bytes from the first row's start to the last one's end; room does not see the sides' final
+	   offsets. */
 	if (__builtin_mul_overflow(copy->rows - 1, copy->dst.pitch, &last) ||
 	        __builtin_add_overflow(last, copy->row_bytes, &span))
 		return rig_error_set(-EINVAL, "a copy's destination rows reach past 2^64");

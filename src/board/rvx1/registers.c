@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* BAR0 by name (sections 3 to 8). Left out: the window's memory, which is no register, and the MSI-X table. */
+/* BAR0 by name (sections 3 to 8). Left out: the window's memory, which is no register, and the MSI-X
+   table. */
 #include "rvx1.h"
 
 #define R32(name)                                                                                            \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The RVX-1 port, inside: the state of one board and the parts of its table. Written against docs/rvx1.md revision
- * 1.0; "section" in these files means that manual's.
+ * The RVX-1 port, inside: the state of one board and the parts of its table. Written against docs/rvx1.md
+ * revision 1.0; "section" in these files means that manual's.
  */
 #ifndef RIG_BOARD_RVX1_H
 #define RIG_BOARD_RVX1_H
