@@ -281,8 +281,8 @@ struct rig_work {
 	uint32_t nafter;
 	union {
 		struct rig_words_work words;
-		struct rig_fill_part
-		        fill; /* `arg` must live as long as the submission: rig_submission_keep */
+		/* `arg` must live as long as the submission: rig_submission_keep. */
+		struct rig_fill_part fill;
 		struct rig_copy_work copy;
 		struct rig_launch_work launch;
 	} u;

@@ -81,16 +81,16 @@ struct rig_board_facts {
 	uint32_t npools;
 	unsigned memory_bar;       /* the BAR that shows board memory from physical address 0 */
 	uint64_t memory_bar_bytes; /* of it; 0: no BAR does */
-	const struct rig_mmu_format
-	        *format;      /* NULL: no page tables; work uses the two addresses below as they are */
+	/* NULL: no page tables; work uses the two addresses below as they are. */
+	const struct rig_mmu_format *format;
 	uint64_t board_va;    /* device-virtual address of board-physical 0 in the linear map */
 	uint64_t system_va;   /* device-virtual address of bus address 0 */
 	unsigned system_bits; /* bus addresses below 2^this fit behind system_va: the function's DMA mask */
 	uint64_t stack_va;    /* device-virtual address of the first stack slot */
-	uint64_t stack_bytes,
-	        stack_pitch;  /* of a slot; its stack is at the slot's end. pitch 0: the board has none */
-	uint32_t stack_slots; /* at most */
-	uint32_t unit_bytes;  /* of the rings: a power of two */
+	/* Of a slot; its stack is at the slot's end. pitch 0: the board has none. */
+	uint64_t stack_bytes, stack_pitch;
+	uint32_t stack_slots;                /* at most */
+	uint32_t unit_bytes;                 /* of the rings: a power of two */
 	uint64_t ring_units, ring_units_max; /* at first and at most; powers of two */
 	uint64_t segment_bytes;              /* of the argument segment; a power of two; 0: none */
 	uint64_t board_address;              /* what a step's address of board-physical 0 is */

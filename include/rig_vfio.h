@@ -9,17 +9,18 @@
  * Options, for every form after a ',' (for sim after the first ':'):
  *   completion=poll|store  how the timeline word advances; poll is the default
  *   hang=TIME              lost after so long without progress: 500ms, 2s; the board's default otherwise
- *   poller=CPU             the thread that watches for completions is pinned to that CPU and never sleeps; by default it
- *                          sleeps until the function's interrupt
- *   firmware=DIR           where the firmware image is looked for first
+ *   poller=CPU             the thread that watches for completions is pinned to that CPU and never sleeps; by
+ *                          default it sleeps until the function's interrupt
+ *   firmware=DIR           the folder of the firmware image
  * of a PCI function alone:
- *   transport=auto|iommufd|type1|noiommu  auto takes iommufd (the function's device node) where it exists and serves,
- *                          else type1 (its group); noiommu never unasked: the device then reaches all memory
+ *   transport=auto|iommufd|type1|noiommu  auto takes iommufd (the function's device node) where it exists and
+ *                          serves, else type1 (its group); noiommu never unasked: the device then reaches all
+ *                          memory
  * and of sim alone:
  *   mem=SIZE               board memory: 64M to 8G; 256M is the default
  *   aperture=SIZE          of it that the host maps: a power of two, at least 16M; all of it is the default
- *   fault=NAME[=N][+...]   misbehaviour, as rvx1-model --fault: hang, late=MS, halt, die, die-boot, refuse-boot, bus,
- *                          lose-irq, gone=MS, slow-boot=MS, refuse-reset
+ *   fault=NAME[=N][+...]   misbehaviour, as rvx1-model --fault: hang, late=MS, halt, die, die-boot,
+ *                          refuse-boot, bus, lose-irq, gone=MS, slow-boot=MS, refuse-reset
  * SIZE takes K, M and G.
  *
  * submit commits its value itself. Times are not measured yet: the pair that submit is given stays 0.
@@ -49,9 +50,9 @@ struct rig_vfio_fds {
 
 struct rig_vfio_options {
 	uint32_t version; /* RIG_EDGE_VERSION */
-	const char *
-	        name; /* the device's name; NULL: the device string up to its options, "sim" numbered from 0 */
-	bool guard;   /* survive mapped BARs that vanish: a process-wide SIGBUS handler, chained */
+	/* The device's name; NULL: the device string up to its options, "sim" numbered from 0. */
+	const char *name;
+	bool guard; /* survive mapped BARs that vanish: a process-wide SIGBUS handler, chained */
 	/* One line of text about opening, booting, stopping; from any thread. level 0 is an error, 3
 	   debugging. */
 	void (*log)(void *arg, int level, const char *text);

@@ -35,7 +35,8 @@ enum rvx1_opcode {
 
 #define RVX1_RELEASE_STORE 0x01u /* in flags */
 
-struct rvx1_word_packet { /* NOP, WAIT, STORE, STAMP, SIGNAL, SEMAPHORE, WAIT_VALUE, RELEASE, COUNTERS, RING */
+/* NOP, WAIT, STORE, STAMP, SIGNAL, SEMAPHORE, WAIT_VALUE, RELEASE, COUNTERS, RING */
+struct rvx1_word_packet {
 	uint64_t address; /* processor address, a multiple of 8 */
 	uint64_t value;
 	uint64_t zero[5];

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One open device, inside. Who may touch what:
- *   lock        memory, address space, an image's functions: cold calls, which may wait for the device under it
- *   images_lock the list of images and their lists of functions, for a moment: place and who names a fault may not wait
+ *   lock        memory, address space, an image's functions: cold calls, which may wait for the device
+ *               under it
+ *   images_lock the list of images and their lists of functions, for a moment: place and who names a fault
+ *               may not wait
  *   hot calls   queues, segment, submitted: one call at a time, by the contract
  *   progress    word, fault, poller: any thread, atomics and progress.lock
  */

@@ -2,8 +2,8 @@
 /*
  * What a submission takes of each queue, and room. A value's packets are, on each queue it uses:
  *
- *	ORDER v - 1   WAIT ...   { SEMAPHORE ...  part  SIGNAL }...   and at the end SIGNAL, or on the queue that
- *	releases the value SEMAPHORE (one for each other queue) and RELEASE v.
+ *	ORDER v - 1   WAIT ...   { SEMAPHORE ...  part  SIGNAL }...   and at the end SIGNAL, or on the
+ *	queue that releases the value SEMAPHORE (one for each other queue) and RELEASE v.
  *
  * The plan counts the most it can be; submit leaves out what turns out not to be needed.
  */

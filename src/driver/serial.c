@@ -17,9 +17,9 @@
 
 #define QUEUE_UNITS 1024u /* operations and steps that a device holds */
 
-#define WORD_NAP_NS                                                                                          \
-	(50 * RIG_NS_PER_US)       /* the first between two looks at another device's word; then doubling */
-#define LOOK_NAP_NS  RIG_NS_PER_MS /* between two looks at an operation that no interrupt ends */
+/* The first between two looks at another device's word; then doubling. */
+#define WORD_NAP_NS  (50 * RIG_NS_PER_US)
+#define LOOK_NAP_NS  RIG_NS_PER_MS        /* between two looks at an operation that no interrupt ends */
 #define IDLE_NAP_NS  (10 * RIG_NS_PER_MS) /* where an interrupt or a submission ends it: they may be lost */
 #define NAPS_A_CHECK 1024u                /* a worker that never sleeps looks for faults so often */
 

@@ -28,7 +28,8 @@ extern char **environ;
 
 struct rig_sim {
 	pid_t pid;
-	int pidfd; /* names the process also if the program reaps it and its number is used again; -1: the system has none */
+	/* Names the process also if the program reaps it and its number is used again; -1: none. */
+	int pidfd;
 };
 
 struct arguments {

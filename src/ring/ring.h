@@ -168,7 +168,8 @@ static inline void rig_ring_drop(struct rig_ring *ring)
  * barrier). */
 static inline uint64_t rig_ring_publish(struct rig_ring *ring)
 {
-	rig_to_device(); /* the packets before the doorbell or position word, which the device answers by reading them */
+	/* The packets before the doorbell or position word, which the device answers by reading them. */
+	rig_to_device();
 	ring->published = ring->filled;
 	return ring->published;
 }
