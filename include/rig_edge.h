@@ -50,8 +50,8 @@ extern "C" {
 /*
  * The contract's version. Tables and records passed singly start with it; `rig_open` refuses any other in a
  * table. In a record to fill (facts, dma, load, entry) the runtime sets it before the call, to the version it
- * was built for. facts, the first of them, checks it; the others of that device come from the same runtime, so
- * a driver may rely on them.
+ * was built for. facts, the first of them, checks it; the others of that device come from the same runtime,
+ * so a driver may rely on them.
  */
 #define RIG_EDGE_VERSION 1u
 
@@ -225,8 +225,8 @@ struct rig_slot {
 struct rig_run {
 	const void *args;    /* blocks and parameter bytes, 16-byte aligned; NULL without launches */
 	uint64_t args_bytes; /* their number */
-	/* The run's buffers. The runtime has checked every slot that a part or a block names against nslots, and
-	   that a copy's rows lie within its slots' bytes: a driver relies on both. */
+	/* The run's buffers. The runtime has checked every slot that a part or a block names against nslots,
+	   and that a copy's rows lie within its slots' bytes: a driver relies on both. */
 	const struct rig_slot *slots;
 	uint32_t nslots;
 };
