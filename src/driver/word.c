@@ -52,7 +52,7 @@ int rig_dev_word_init(struct rig_dev *dev, rig_atomic_u64 *word)
 		        "a child of fork has no timeline words that a device reaches; exec a program");
 	err = rig_dma_map_fd(
 	        dev->pci, rig_words_fd(), 0, ARRAY_BYTES, rig_words(), RIG_DMA_READ, &dev->words);
-	/* In several pieces of physical memory, and no IOMMU joins them: the host waits for other devices then. */
+	/* In pieces of physical memory that no IOMMU joins: the host waits for other devices then. */
 	if (err == -ENOSPC && rig_pci_info(dev->pci)->physical) {
 		rig_logf(&dev->options.log, RIG_LOG_INFO,
 		        "no IOMMU: this device cannot see other devices' words; the host waits for it");
