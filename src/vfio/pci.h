@@ -48,9 +48,9 @@ enum rig_pci_transport {
 	RIG_PCI_NOIOMMU, /* no protection at all: the device reaches all memory. Huge pages are needed */
 };
 
-/* RIG_PCI_ADDRESS: descriptors that a parent with more rights opened; -1: opened here. They are duplicated and stay the
- * caller's. Who gives any gives the device, and either container and group or iommufd (with the device bound to
- * it, and not attached). The per-function lock is then the parent's affair. */
+/* RIG_PCI_ADDRESS: descriptors that a parent with more rights opened; -1: opened here. They are duplicated and
+ * stay the caller's. Who gives any gives the device, and either container and group or iommufd (with the device
+ * bound to it, and not attached). The per-function lock is then the parent's affair. */
 struct rig_pci_fds {
 	int device;
 	int group, container;
@@ -113,7 +113,7 @@ struct rig_pci_info {
 	const char *bdf;       /* "0000:65:00.0"; NULL where the function has no address on this machine */
 	const char *transport; /* "vfio-user", "fake", ... */
 	struct rig_pci_bar bar[RIG_PCI_BARS];
-	bool physical; /* no IOMMU: IOVAs are physical addresses, and only memory in one piece can be mapped */
+	bool physical; /* no IOMMU: IOVAs are physical addresses, only memory in one piece can be mapped */
 	bool resets;   /* rig_pci_reset can work */
 	uint64_t dma_page; /* granule of DMA mappings: addresses and sizes are multiples of it; a power of two
 	                    */
