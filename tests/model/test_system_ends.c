@@ -20,8 +20,8 @@
 #include "system_device.h"
 
 #define ENDLESS "rigctl run sim:hang=3600s k/loop_forever.elf loop_forever"
-#define BUSY_NS                                                                                              \
-	20000000 /* of the model's processor time: more than starting and booting takes before the kernel runs */
+/* Of the model's processor time: more than starting and booting takes before the kernel runs. */
+#define BUSY_NS  20000000
 #define MAX_LEFT 8
 
 enum { LOST = 1, USAGE = 2, BEFORE_FAILED = 126 };
