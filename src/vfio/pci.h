@@ -48,9 +48,9 @@ enum rig_pci_transport {
 	RIG_PCI_NOIOMMU, /* no protection at all: the device reaches all memory. Huge pages are needed */
 };
 
-/* RIG_PCI_ADDRESS: descriptors that a parent with more rights opened; -1: opened here. They are duplicated and
- * stay the caller's. Who gives any gives the device, and either container and group or iommufd (with the device
- * bound to it, and not attached). The per-function lock is then the parent's affair. */
+/* RIG_PCI_ADDRESS: descriptors that a parent with more rights opened; -1: opened here. They are duplicated
+ * and stay the caller's. Who gives any gives the device, and either container and group or iommufd (with the
+ * device bound to it, and not attached). The per-function lock is then the parent's affair. */
 struct rig_pci_fds {
 	int device;
 	int group, container;
