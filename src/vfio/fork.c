@@ -13,8 +13,8 @@ static struct rig_pci *first;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int installed;
 
-/* Only the calling thread is left: locks may be held by threads that are not there, lists are whole because they
- * are changed by one store. Heap memory is kept; nobody knows who was using it. */
+/* Only the calling thread is left: locks may be held by threads that are not there, lists are whole because
+ * they are changed by one store. Heap memory is kept; nobody knows who was using it. */
 static void orphan(struct rig_pci *f)
 {
 	f->orphan = true;
