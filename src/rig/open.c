@@ -246,7 +246,9 @@ static int await_earlier(const char *name)
 	if (!d)
 		return 0;
 	if (rig_rt_is_live(d))
-		code = rig_error_set(-EBUSY, "%s is open in this process; close it first", name);
+		code = rig_error_set(-EBUSY,
+		        "%s is open in this process: close it first, or make an opener of another name",
+		        name);
 	else
 		rig_rt_await_end(d);
 	rig_device_put(d);
