@@ -541,8 +541,8 @@ RIG_API uint64_t rig_now_ns(void);
    cannot be made. In a forked child it is a private copy. */
 RIG_API rig_atomic_u64 *rig_words(void);
 
-/* The descriptor of the array's memory, for a device to map; the library's own, never closed by callers. -1
-   in a forked child. */
+/* The descriptor of the array's memory, for a device to map; the library's own, never closed by callers. In a
+   forked child that of its copy; -1 where none could be made. */
 RIG_API int rig_words_fd(void);
 
 /* Defined by librig alone; drivers test the weak symbol. A driver thread that runs compiled host code calls

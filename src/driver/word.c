@@ -49,7 +49,7 @@ int rig_dev_word_init(struct rig_dev *dev, rig_atomic_u64 *word)
 		return 0; /* its worker waits on the host */
 	if (rig_words_fd() < 0)
 		return rig_error_set(-ENOTSUP,
-		        "a child of fork has no timeline words that a device reaches; exec a program");
+		        "this child of fork got no descriptor for timeline words that a device reaches");
 	err = rig_dma_map_fd(
 	        dev->pci, rig_words_fd(), 0, ARRAY_BYTES, rig_words(), RIG_DMA_READ, &dev->words);
 	/* In pieces of physical memory that no IOMMU joins: the host waits for other devices then. */

@@ -12,14 +12,43 @@ static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static rig_atomic_u64 *words;
 static int words_fd = -1;
 
-static void lock_making(void)
+static int child_fd = -1; /* during a fork: what the child's copy will be of */
+
+/* Memory for an array. A negative errno. */
+static int make_memory(void)
 {
-	(void)pthread_mutex_lock(&making);
+	int fd = memfd_create("rig-words", MFD_CLOEXEC), code;
+
+	if (fd < 0)
+		return -errno;
+	if (!ftruncate(fd, (off_t)WORD_BYTES))
+		return fd;
+	code = -errno;
+	(void)close(fd);
+	return code;
 }
 
 static void unlock_making(void)
 {
 	(void)pthread_mutex_unlock(&making);
+}
+
+/* Made before the child is: the child gets the descriptors of one moment and the memory of a later one, so
+   that a descriptor made in the child could have the number of another in its memory, which is closed
+   there. */
+static void prepare(void)
+{
+	(void)pthread_mutex_lock(&making);
+	if (words)
+		child_fd = make_memory();
+}
+
+static void parent(void)
+{
+	if (child_fd >= 0)
+		(void)close(child_fd);
+	child_fd = -1;
+	unlock_making();
 }
 
 /* Only what was ever written is read: reading holes of the mapping would give them memory. */
@@ -42,34 +71,40 @@ static void copy_written(void *dst, int fd)
 	}
 }
 
-/* In the child: the same addresses hold a copy that neither the parent nor its devices write. */
-static void make_private(void)
+static void *map_array(int fd)
+{
+	return mmap(NULL, WORD_BYTES, PROT_READ | PROT_WRITE,
+	        fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
+}
+
+/* The same addresses hold a copy that neither the parent nor its devices write. The child's own devices are
+   shown it by its descriptor; where there is none the words are still those that were. */
+static void child(void)
 {
 	void *copy;
 
 	if (words) {
-		copy = mmap(NULL, WORD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		copy = map_array(child_fd);
 		if (copy != MAP_FAILED) {
 			copy_written(copy, words_fd);
 			(void)mremap(
 			        copy, WORD_BYTES, WORD_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)words);
 		}
 		(void)close(words_fd);
-		words_fd = -1;
+		words_fd = child_fd < 0 ? -1 : child_fd;
+		child_fd = -1;
 	}
 	unlock_making();
 }
 
 static int map_words(void)
 {
-	int fd = memfd_create("rig-words", MFD_CLOEXEC);
-	void *at = MAP_FAILED;
-	int code;
+	int fd = make_memory(), code;
+	void *at;
 
 	if (fd < 0)
-		return -errno;
-	if (!ftruncate(fd, (off_t)WORD_BYTES))
-		at = mmap(NULL, WORD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		return fd;
+	at = map_array(fd);
 	if (at == MAP_FAILED) {
 		code = -errno;
 		(void)close(fd);
@@ -87,7 +122,7 @@ static int make_words(void)
 	if (code)
 		return rig_error_set(
 		        code, "cannot make the word array of %zu bytes: %s", WORD_BYTES, strerror(-code));
-	code = -pthread_atfork(lock_making, unlock_making, make_private);
+	code = -pthread_atfork(prepare, parent, child);
 	if (code) {
 		(void)munmap((void *)words, WORD_BYTES);
 		(void)close(words_fd);
@@ -104,7 +139,7 @@ rig_atomic_u64 *rig_words(void)
 
 	if (at)
 		return at;
-	lock_making();
+	(void)pthread_mutex_lock(&making);
 	if (!words)
 		(void)make_words();
 	at = words;
@@ -118,7 +153,7 @@ int rig_words_fd(void)
 
 	if (!rig_words())
 		return -1;
-	lock_making();
+	(void)pthread_mutex_lock(&making);
 	fd = words_fd;
 	unlock_making();
 	return fd;
