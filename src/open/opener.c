@@ -40,9 +40,15 @@ static int take(
 	switch (o->spec.kind) {
 	case RIG_SPEC_SIM:
 		options.kind = RIG_PCI_VFIO_USER_FD;
+		/* A child of fork with both ends of the model's socket would keep its end from being
+		 * noticed. */
+		rig_pci_fork_hold();
+		options.held = true;
 		err = rig_sim_start(&o->spec, sim, &options.fd);
-		if (err)
+		if (err) {
+			rig_pci_fork_release();
 			return refuse(why, why_bytes, err, rig_error());
+		}
 		break;
 	case RIG_SPEC_VFIO_USER:
 		options.kind = RIG_PCI_VFIO_USER_PATH;

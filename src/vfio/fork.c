@@ -7,6 +7,7 @@
 #include "error.h"
 #include "pci_private.h"
 
+static pthread_mutex_t hold = PTHREAD_MUTEX_INITIALIZER; /* before lock: forks wait for who has it */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
 static struct rig_pci *first;
 
@@ -39,12 +40,14 @@ static void orphan(struct rig_pci *f)
 
 static void prepare(void)
 {
+	pthread_mutex_lock(&hold);
 	pthread_mutex_lock(&lock);
 }
 
 static void parent(void)
 {
 	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&hold);
 }
 
 static void child(void)
@@ -52,12 +55,23 @@ static void child(void)
 	for (struct rig_pci *f = first; f; f = f->next)
 		orphan(f);
 	first = NULL;
-	pthread_mutex_unlock(&lock);
+	parent();
 }
 
 static void install(void)
 {
 	installed = -pthread_atfork(prepare, parent, child);
+}
+
+void rig_pci_fork_hold(void)
+{
+	pthread_once(&once, install);
+	pthread_mutex_lock(&hold);
+}
+
+void rig_pci_fork_release(void)
+{
+	pthread_mutex_unlock(&hold);
 }
 
 int rig_fork_add(struct rig_pci *f)

@@ -237,7 +237,8 @@ static void drop(const struct rig_pci_options *o)
 		o->ops->close(o->transport);
 }
 
-static int take(struct rig_pci *f, const struct rig_pci_options *o)
+/* From here on a child of fork closes what the options handed over. */
+static int adopt(struct rig_pci *f, const struct rig_pci_options *o)
 {
 	int err = init(f, o);
 
@@ -252,15 +253,22 @@ static int take(struct rig_pci *f, const struct rig_pci_options *o)
 	err = rig_fork_add(f);
 	if (err)
 		goto close_transport;
-	err = ask(f, o->guard);
-	if (err)
-		goto fork_remove;
 	return 0;
-fork_remove:
-	rig_fork_remove(f);
 close_transport:
 	close_transport(f);
 fini:
+	fini(f);
+	return err;
+}
+
+static int take(struct rig_pci *f, const struct rig_pci_options *o)
+{
+	int err = ask(f, o->guard);
+
+	if (!err)
+		return 0;
+	rig_fork_remove(f);
+	close_transport(f);
 	fini(f);
 	return err;
 }
@@ -288,11 +296,15 @@ int rig_pci_open(struct rig_pci **out, const struct rig_pci_options *options, ch
 
 	*out = NULL;
 	if (f) {
-		err = take(f, options);
+		err = adopt(f, options);
 	} else {
 		drop(options);
 		err = rig_vfio_fail(ENOMEM, NULL, "a function");
 	}
+	if (options->held)
+		rig_pci_fork_release();
+	if (!err)
+		err = take(f, options);
 	if (!err) {
 		*out = f;
 		return 0;
@@ -308,11 +320,12 @@ void rig_pci_close(struct rig_pci *f)
 {
 	if (!f || f->orphan)
 		return;
-	rig_fork_remove(f);
 	rig_irq_fini(f);
 	if (!rig_gone_is(&f->gone))
 		(void)rig_pci_bus_master(f, false);
 	rig_dma_fini(f);
+	/* Not before: what comes first are messages, and a child made meanwhile must not keep the connection. */
+	rig_fork_remove(f);
 	close_transport(f);
 	fini(f);
 	free(f);

@@ -59,8 +59,9 @@ struct rig_pci_fds {
 
 struct rig_pci_options {
 	enum rig_pci_kind kind;
-	int fd;           /* RIG_PCI_VFIO_USER_FD. rig_pci_open owns it from the call on, also if it fails */
-	const char *path; /* read during the call only */
+	int fd;    /* RIG_PCI_VFIO_USER_FD. rig_pci_open owns it from the call on, also if it fails */
+	bool held; /* rig_pci_fork_hold was called: open gives it up as soon as it may, also if it fails */
+	const char *path;               /* read during the call only */
 	enum rig_pci_transport which;   /* RIG_PCI_ADDRESS */
 	const struct rig_pci_fds *fds;  /* RIG_PCI_ADDRESS; NULL: none. Read during the call only */
 	const struct rig_vfio_ops *ops; /* RIG_PCI_OPS */
@@ -78,6 +79,12 @@ struct rig_pci_options {
 #define RIG_PCI_RESET_MS    10000u
 #define RIG_PCI_IOVA_BASE   (UINT64_C(4) << 30)
 #define RIG_PCI_ARENA_STEP  (UINT64_C(64) << 20)
+
+/* Keeps forks of this process waiting, by any thread, until a descriptor that is made meanwhile is a
+ * function's: a child would hold it for as long as it lives, and so keep the far side from noticing our end.
+ * For moments: rig_pci_open gives it up before it sends anything. */
+void rig_pci_fork_hold(void);
+void rig_pci_fork_release(void);
 
 /* Takes the function. On failure nothing is left behind, *out is NULL, and why (of why_len bytes, may be
  * NULL) holds one line: the attempt, the errno, the evidence, the remedy. Errors:

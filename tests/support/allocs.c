@@ -48,6 +48,22 @@ static unsigned place(const void *p)
 	return (unsigned)(((uintptr_t)p >> 4) * 0x9e3779b97f4a7c15u >> 44) & (SLOTS - 1);
 }
 
+/* The library allocates in the child of a fork that comes while its threads do. */
+static void before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static __attribute__((constructor)) void mind_forks(void)
+{
+	(void)pthread_atfork(before_fork, after_fork, after_fork);
+}
+
 static void *add(void *p)
 {
 	if (!p)
