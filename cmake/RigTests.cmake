@@ -19,10 +19,10 @@ function(rig_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE rig_headers rig_options ${ARG_LINKS} PkgConfig::CMOCKA)
+  set(tsan "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp die_after_fork=0")
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
-    ENVIRONMENT
-    "RIG_BUILD_DIR=${CMAKE_BINARY_DIR};TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp;${ARG_ENV}")
+    ENVIRONMENT "RIG_BUILD_DIR=${CMAKE_BINARY_DIR};${tsan};${ARG_ENV}")
   if(ARG_SERIAL)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
     set(mode serial)

@@ -9,6 +9,13 @@
 
 enum { INTERVALS = 10, INTERVAL_S = 1, MOST_PERCENT = 3 };
 
+/* ThreadSanitizer has a thread of its own in each process, which is never idle. */
+#if defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
 static uint64_t read_clock(clockid_t clock)
 {
 	struct timespec at;
@@ -34,12 +41,15 @@ static uint64_t idle_ppm(clockid_t model)
 
 static void stay_idle(const char *text)
 {
-	struct rig_device *device = sys_open(text);
+	struct rig_device *device;
 	uint64_t best = UINT64_MAX;
 	clockid_t clock;
 	pid_t model;
 	unsigned i;
 
+	if (SANITIZED)
+		skip();
+	device = sys_open(text);
 	assert_int_equal(sys_find("rvx1-model", &model, 1), 1);
 	assert_int_equal(clock_getcpuclockid(model, &clock), 0);
 	sys_device_works(device);
