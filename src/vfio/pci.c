@@ -324,7 +324,8 @@ void rig_pci_close(struct rig_pci *f)
 	if (!rig_gone_is(&f->gone))
 		(void)rig_pci_bus_master(f, false);
 	rig_dma_fini(f);
-	/* Not before: what comes first are messages, and a child made meanwhile must not keep the connection. */
+	/* Not before: what comes first are messages, and a child made meanwhile must not keep the
+	   connection. */
 	rig_fork_remove(f);
 	close_transport(f);
 	fini(f);
