@@ -18,6 +18,13 @@
 #include <sys/types.h>
 #include <cmocka.h>
 
+/* Whether this is ThreadSanitizer, which is never idle and cannot start threads in a child of fork. */
+#if defined(__SANITIZE_THREAD__)
+#define SYS_TSAN 1
+#else
+#define SYS_TSAN 0
+#endif
+
 enum {
 	SYS_DEADLINE_MS = 60000, /* of everything waited for here */
 	SYS_TEXT = 8192,         /* the most output kept of a program */
