@@ -108,8 +108,8 @@ static void children_open_devices_of_their_own_whatever_the_threads_were_at(void
 	sys_assert_no_process();
 }
 
-/* In a process of its own: threads that open and close, and a child made meanwhile, which lives until its pipe is
-   closed. */
+/* In a process of its own: threads that open and close, and a child made meanwhile, which lives until its
+   pipe is closed. */
 static void make_child_and_wait(const int lives[2], int made)
 {
 	pthread_t thread[THREADS];
