@@ -25,6 +25,18 @@
 #define SYS_TSAN 0
 #endif
 
+/* Whether this is AddressSanitizer, whose allocator a child of fork finds locked if another thread was in it. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SYS_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SYS_ASAN 1
+#endif
+#endif
+#ifndef SYS_ASAN
+#define SYS_ASAN 0
+#endif
+
 enum {
 	SYS_DEADLINE_MS = 60000, /* of everything waited for here */
 	SYS_TEXT = 8192,         /* the most output kept of a program */
