@@ -25,7 +25,7 @@
 #define SYS_TSAN 0
 #endif
 
-/* Whether this is AddressSanitizer, whose allocator a child of fork finds locked if another thread was in it. */
+/* Whether this is AddressSanitizer, whose allocator a child of fork finds locked if a thread was in it. */
 #if defined(__SANITIZE_ADDRESS__)
 #define SYS_ASAN 1
 #elif defined(__has_feature)
