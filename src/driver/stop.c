@@ -43,6 +43,9 @@ void rig_dev_stop(void *device, const char *reason)
 	rig_dev_progress_close(dev);
 	if (quiet)
 		rig_pci_bus_master(dev->pci, false);
-	if (quiet || end_work(dev))
-		rig_word_raise(dev->word, atomic_load(&dev->submitted));
+	if (!quiet && !end_work(dev))
+		return;
+	/* Before the word, because memory is given back once that shows the last value. */
+	rig_dma_deny(dev->pci);
+	rig_word_raise(dev->word, atomic_load(&dev->submitted));
 }

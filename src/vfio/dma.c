@@ -281,3 +281,9 @@ int rig_dma_write(struct rig_pci *f, uint64_t iova, const void *bytes, uint64_t 
 {
 	return rig_maps_write(&f->maps, iova, bytes, count);
 }
+
+void rig_dma_deny(struct rig_pci *f)
+{
+	if (!f->orphan)
+		rig_maps_deny(&f->maps);
+}

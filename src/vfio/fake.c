@@ -172,6 +172,11 @@ int rig_fake_dma_read(struct rig_fake *k, uint64_t iova, void *buf, uint64_t len
 	return err;
 }
 
+int rig_fake_dma_ask(struct rig_fake *k, uint64_t iova, void *buf, uint64_t len)
+{
+	return k->sink->dma_read(k->sink->arg, iova, buf, len);
+}
+
 int rig_fake_dma_write(struct rig_fake *k, uint64_t iova, const void *buf, uint64_t len)
 {
 	unsigned char *at;

@@ -69,6 +69,8 @@ struct rig_vfio_map rig_fake_map(const struct rig_fake *fake, unsigned i);
 /* DMA by the device: through the mappings as recorded, minding their protection. -EFAULT, -EACCES. */
 int rig_fake_dma_read(struct rig_fake *fake, uint64_t iova, void *buf, uint64_t len);
 int rig_fake_dma_write(struct rig_fake *fake, uint64_t iova, const void *buf, uint64_t len);
+/* A read by asking for it, as a device process does that was given no descriptor. The same errors. */
+int rig_fake_dma_ask(struct rig_fake *fake, uint64_t iova, void *buf, uint64_t len);
 
 /* Raises a vector. false: not connected. */
 bool rig_fake_fire(struct rig_fake *fake, unsigned kind, unsigned vector);

@@ -342,7 +342,7 @@ static int access(struct rig_maps *maps, uint64_t iova, unsigned char *buf, uint
 
 	pthread_mutex_lock(&maps->lock);
 	i = find(maps, iova);
-	err = allowed(maps, i, iova, len, in ? RIG_DMA_WRITE : RIG_DMA_READ);
+	err = maps->denied ? -EACCES : allowed(maps, i, iova, len, in ? RIG_DMA_WRITE : RIG_DMA_READ);
 	if (!err) {
 		begin_device_access();
 		copy(maps, i, iova, buf, len, in);
@@ -363,4 +363,11 @@ int rig_maps_write(struct rig_maps *maps, uint64_t iova, const void *buf, uint64
 {
 	/* Only read from: copy's direction says so. */
 	return access(maps, iova, (unsigned char *)(uintptr_t)buf, len, true);
+}
+
+void rig_maps_deny(struct rig_maps *maps)
+{
+	pthread_mutex_lock(&maps->lock);
+	maps->denied = true;
+	pthread_mutex_unlock(&maps->lock);
 }

@@ -34,6 +34,7 @@ struct rig_maps {
 	uint64_t base;  /* where IOVAs are looked for first */
 	uint64_t mask;  /* the last address that may be used */
 	uint64_t mapped_bytes, pinned_bytes, served, refused;
+	bool denied; /* no access any more */
 };
 
 /* ranges: what may be mapped; moved into maps, also on failure. The first granule is never used: an address
@@ -68,5 +69,8 @@ bool rig_maps_last(struct rig_maps *maps, struct rig_mapping *out);
  * threads watch. */
 int rig_maps_read(struct rig_maps *maps, uint64_t iova, void *buf, uint64_t len);
 int rig_maps_write(struct rig_maps *maps, uint64_t iova, const void *buf, uint64_t len);
+
+/* Accesses under way are over when it returns, and later ones are refused: -EACCES. */
+void rig_maps_deny(struct rig_maps *maps);
 
 #endif

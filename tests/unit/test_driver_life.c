@@ -286,18 +286,29 @@ static void mappings_run_out_with_no_room_and_come_back(void **state)
 	munmap(pages, PAGES * 4096);
 }
 
+/* What the device sent before its end and comes after it reaches nothing: the words are mapped for reading until release. */
+static void assert_denied(void)
+{
+	uint64_t word;
+
+	assert_int_equal(rig_fake_dma_ask(t.fake, t.dev->words.iova, &word, sizeof(word)), -EACCES);
+}
+
 static void a_quiet_device_is_stopped_without_a_reset(void **state)
 {
 	unsigned resets = rig_fake_resets(t.fake);
+	uint64_t word;
 
 	(void)state;
 	assert_true(is_master());
+	assert_int_equal(rig_fake_dma_ask(t.fake, t.dev->words.iova, &word, sizeof(word)), 0);
 	submit_empty(1);
 	passive_complete(&t, 1);
 	m->stop(t.device, NULL);
 	assert_int_equal(rig_fake_resets(t.fake), resets);
 	assert_false(is_master());
 	assert_int_equal(rig_word_load(t.word), 1);
+	assert_denied();
 	m->release(t.device);
 	t.device = NULL;
 }
@@ -314,6 +325,7 @@ static void unfinished_work_is_ended_by_a_reset_and_the_word_raised(void **state
 	assert_int_equal(rig_fake_resets(t.fake), resets + 1);
 	assert_false(is_master());
 	assert_int_equal(rig_word_load(t.word), 2);
+	assert_denied();
 	/* After stop only memory and images come back. */
 	give(region);
 	m->release(t.device);
@@ -327,6 +339,7 @@ static void a_function_that_left_runs_nothing_so_its_word_is_raised(void **state
 	rig_fake_vanish(t.fake);
 	m->stop(t.device, NULL);
 	assert_int_equal(rig_word_load(t.word), 1);
+	assert_denied();
 	m->release(t.device);
 	t.device = NULL;
 }

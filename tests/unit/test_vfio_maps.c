@@ -192,6 +192,24 @@ static void an_access_outside_or_beyond_its_protection_touches_nothing(void **st
 	assert_int_equal(maps.refused, maps.served);
 }
 
+static void after_a_denial_nothing_is_touched(void **state)
+{
+	unsigned char buf[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+	struct rig_mapping was;
+	uint64_t iova;
+
+	(void)state;
+	memset(memory, 0, sizeof(memory));
+	assert_int_equal(add(PAGE, 0, RIG_DMA_READ | RIG_DMA_WRITE, memory, &iova), 0);
+	rig_maps_deny(&maps);
+	assert_int_equal(rig_maps_write(&maps, iova, buf, sizeof(buf)), -EACCES);
+	assert_int_equal(rig_maps_read(&maps, iova, buf, sizeof(buf)), -EACCES);
+	assert_int_equal(buf[0], 1);
+	for (size_t i = 0; i < PAGE; i++)
+		assert_int_equal(memory[i], 0);
+	assert_int_equal(rig_maps_remove(&maps, iova, PAGE, &was), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -208,6 +226,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(an_access_may_span_mappings_that_touch, setup, teardown),
 	        cmocka_unit_test_setup_teardown(
 	                an_access_where_nothing_was_ever_mapped_is_refused, setup, teardown),
+	        cmocka_unit_test_setup_teardown(after_a_denial_nothing_is_touched, setup, teardown),
 	        cmocka_unit_test_setup_teardown(
 	                an_access_outside_or_beyond_its_protection_touches_nothing, setup, teardown),
 	};
