@@ -28,11 +28,20 @@ void rig_vuser_answers_init(
 	        .fd = fd, .deadline_ms = deadline_ms, .send_lock = send_lock, .last = &a->first};
 }
 
-/* As pthread_mutex_clocklock, which the ThreadSanitizer of gcc 12 does not know: it would report the
+/* gcc says it with a macro, clang with a feature. */
+#if defined(__SANITIZE_THREAD__)
+#define RIG_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define RIG_TSAN 1
+#endif
+#endif
+
+/* As pthread_mutex_clocklock, which the ThreadSanitizer of gcc 12 and of clang 14 does not know: it would report the
  * unlock. */
 static int lock_until(pthread_mutex_t *lock, uint64_t at)
 {
-#if defined(__SANITIZE_THREAD__)
+#if defined(RIG_TSAN)
 	while (pthread_mutex_trylock(lock)) {
 		if (rig_clock_ns() >= at)
 			return ETIMEDOUT;
