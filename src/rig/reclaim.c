@@ -177,10 +177,11 @@ void rig_rt_drain_all(void)
 {
 	struct rig_device *d = NULL;
 
-	while ((d = rig_rt_next(d))) {
+	/* All are reaped before any is drained: memory of one may be mapped on another, which must be stopped. */
+	while ((d = rig_rt_next(d)))
 		rig_rt_reap(d);
+	while ((d = rig_rt_next(d)))
 		rig_rt_drain(d);
-	}
 }
 
 void rig_rt_defer(struct rig_device *d, struct rig_rt_deferred *deferred)
