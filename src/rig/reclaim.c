@@ -177,7 +177,8 @@ void rig_rt_drain_all(void)
 {
 	struct rig_device *d = NULL;
 
-	/* All are reaped before any is drained: memory of one may be mapped on another, which must be stopped. */
+	/* All are reaped before any is drained: memory of one may be mapped on another, which must have
+	   stopped. */
 	while ((d = rig_rt_next(d)))
 		rig_rt_reap(d);
 	while ((d = rig_rt_next(d)))

@@ -67,8 +67,9 @@ int rig_dma_map_host(struct rig_pci *f, void *host, uint64_t bytes, unsigned pro
  * any case. */
 int rig_dma_unmap(struct rig_pci *f, struct rig_dma *dma);
 
-/* For the end of a function's work: when it returns, what the device asks of memory by message is refused, for good. A
- * message that it sent before it was reset, or before it left, may come after that, and memory is given back then. */
+/* For the end of a function's work: when it returns, what the device asks of memory by message is refused,
+ * for good. A message that it sent before it was reset, or before it left, may come after that, and memory is
+ * given back then. */
 void rig_dma_deny(struct rig_pci *f);
 
 /* Stores into mapped memory as the function's own DMA would: all of it, or nothing and -EFAULT (not mapped)

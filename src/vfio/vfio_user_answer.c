@@ -37,8 +37,8 @@ void rig_vuser_answers_init(
 #endif
 #endif
 
-/* As pthread_mutex_clocklock, which the ThreadSanitizer of gcc 12 and of clang 14 does not know: it would report the
- * unlock. */
+/* As pthread_mutex_clocklock, which the ThreadSanitizer of gcc 12 and of clang 14 does not know: it would
+ * report the unlock. */
 static int lock_until(pthread_mutex_t *lock, uint64_t at)
 {
 #if defined(RIG_TSAN)

@@ -286,7 +286,8 @@ static void mappings_run_out_with_no_room_and_come_back(void **state)
 	munmap(pages, PAGES * 4096);
 }
 
-/* What the device sent before its end and comes after it reaches nothing: the words are mapped for reading until release. */
+/* What the device sent before its end and comes after it reaches nothing: the words are mapped for reading
+ * until release. */
 static void assert_denied(void)
 {
 	uint64_t word;
