@@ -55,7 +55,7 @@ function(rig_install_libraries)
     HEADERS "${include}/rig_edge.h" DESCRIPTION "The contract between the rig runtime and drivers: shared state")
   rig_library(rig FOLDERS rig PARTS base LINKS rig_edge Threads::Threads REQUIRES rig_edge
     HEADERS "${include}/rig.h" DESCRIPTION "Runtime over drivers of the rig contract")
-  rig_library(rig_vfio FOLDERS vfio ring mmu driver boards edu rvx1 open PARTS base fwimage
+  rig_library(rig_vfio FOLDERS vfio ring mmu driver boards edu rvx1 open PARTS base doctor fwimage
     LINKS rig_edge PkgConfig::JSONC PkgConfig::SODIUM PkgConfig::LIBELF PkgConfig::PCIACCESS
       ${HUGETLBFS_LIBRARY} Threads::Threads
       ${CMAKE_DL_LIBS}

@@ -10,7 +10,6 @@
 
 #include "doctor.h"
 #include "kernel_sysfs.h"
-#include "pci.h"
 
 #define DEVICES "/sys/bus/pci/devices"
 #define DRIVERS "/sys/bus/pci/drivers"
@@ -166,6 +165,13 @@ static int note_mate(void *arg, const char *bdf, const char *driver, unsigned cl
 	return 0;
 }
 
+static int no_function(struct bind *b, int err, const char *bdf)
+{
+	return err == -EINVAL
+	               ? fail(b, err, "\"%.32s\" is no PCI address: write it as 0000:65:00.0", bdf)
+	               : fail(b, err, "no function %s on this machine: rigctl list shows what there is", bdf);
+}
+
 static int gather(struct bind *b, const char *bdf)
 {
 	struct rig_ksysfs s;
@@ -175,7 +181,7 @@ static int gather(struct bind *b, const char *bdf)
 	b->why[0] = b->note[0] = 0;
 	b->group_number = -1;
 	if (err)
-		return fail(b, err, "%s", rig_pci_error());
+		return no_function(b, err, bdf);
 	b->group_number = s.group;
 	if (s.class_code >> 16 == CLASS_BRIDGE)
 		return fail(b, -EINVAL, "%s is a bridge, which stays with its driver", bdf);
@@ -251,7 +257,7 @@ static int hand_nodes(struct bind *b, const char *bdf)
 		return 0;
 	err = rig_ksysfs_read(b->io->root, bdf, &s);
 	if (err)
-		return fail(b, err, "%s", rig_pci_error());
+		return no_function(b, err, bdf);
 	if (s.group < 0)
 		return fail(b, -ENOENT, "%s is in no group, so there is no node to give away", bdf);
 	snprintf(path, sizeof(path), "/dev/vfio/%s%d", s.noiommu ? "noiommu-" : "", s.group);
@@ -307,7 +313,7 @@ int unbind_function(struct bind *b, const char *bdf)
 	b->count = 0;
 	b->why[0] = b->note[0] = 0;
 	if (err)
-		return fail(b, err, "%s", rig_pci_error());
+		return no_function(b, err, bdf);
 	add_member(b, bdf, s.driver);
 	if (strncmp(s.driver, "vfio-", 5) != 0 && !*b->member[0].override)
 		return fail(b, -EINVAL, "%s is with %s, and rigctl bind did not put it there", bdf,

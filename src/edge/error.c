@@ -4,7 +4,7 @@
 
 #include "rig_edge.h"
 
-#define TEXT_BYTES 512
+#define TEXT_BYTES 1024
 
 static _Thread_local char text[TEXT_BYTES];
 static _Thread_local unsigned locks;

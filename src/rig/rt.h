@@ -16,7 +16,7 @@
 #include "lock.h"
 #include "rig.h"
 
-#define RT_REASON_BYTES 512u
+#define RT_REASON_BYTES 1024u
 #define RT_NAME_BYTES   128u
 
 /* The most producers a submit names to the device's queue; it waits on the host for more. */

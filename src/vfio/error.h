@@ -5,7 +5,7 @@
 /* The text behind rig_pci_error (pci.h): one a thread. For src/vfio, and for the driver where a step of its
  * own fails among these. */
 
-enum { RIG_VFIO_ERROR_BYTES = 512 };
+enum { RIG_VFIO_ERROR_BYTES = 1024 };
 
 /* Keeps "what: ERRNO (text); remedy" as the calling thread's text and answers the negative errno, for
  * `return rig_vfio_fail(...)`. err may have either sign; remedy may be NULL. */

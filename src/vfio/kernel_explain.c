@@ -41,6 +41,15 @@ static int add_mate(void *arg, const char *bdf, const char *driver, unsigned cla
 	return 0;
 }
 
+int rig_kexplain_absent(const struct rig_kernel *k, int err, const char *bdf)
+{
+	(void)k;
+	if (err == -EINVAL)
+		return rig_vfio_fail(err, "write it as 0000:65:00.0", "\"%.32s\" is no PCI address", bdf);
+	return rig_vfio_fail(err, "rigctl list shows what there is; echo 1 > /sys/bus/pci/rescan looks again",
+	        "no function %s on this machine", bdf);
+}
+
 int rig_kexplain_viable(const struct rig_kernel *k)
 {
 	char words[WORDS], remedy[WORDS];

@@ -102,6 +102,8 @@ void rig_kernel_each(void (*each)(void *arg, struct rig_kernel *k), void *arg);
 
 /* -- kernel_explain.c: failures in words. Each answers err's negative errno, with rig_vfio_fail's text. -- */
 
+/* There is no function bdf, or it is no address. */
+int rig_kexplain_absent(const struct rig_kernel *k, int err, const char *bdf);
 /* Opening a node of a group or a cdev. */
 int rig_kexplain_node(const struct rig_kernel *k, int err, const char *path);
 /* The group is not viable. */

@@ -147,7 +147,9 @@ static int prepare(struct rig_kernel *k, const struct rig_kernel_want *want)
 		               ? 0
 		               : rig_vfio_fail(EINVAL, NULL, "neither an address nor a device's descriptor");
 	err = rig_ksysfs_read(k->env->root, want->bdf, &k->sysfs);
-	if (!err && !want->fds)
+	if (err)
+		return rig_kexplain_absent(k, err, want->bdf);
+	if (!want->fds)
 		err = rig_kexplain_driver(&k->sysfs);
 	if (!err && !want->fds)
 		err = rig_klock_take(k->env->lock_dir, want->bdf, &k->lock_fd);

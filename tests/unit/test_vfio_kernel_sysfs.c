@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "kernel_sysfs.h"
-#include "pci.h"
 #include "vfio_kernel_fake.h"
 
 static struct fake_kernel kernel;
@@ -86,7 +85,6 @@ static void a_function_that_is_not_there_and_a_wrong_address_are_told_apart(void
 
 	(void)state;
 	assert_int_equal(rig_ksysfs_read(kernel.root, "0000:02:00.0", &s), -ENOENT);
-	assert_non_null(strstr(rig_pci_error(), "0000:02:00.0"));
 	assert_int_equal(rig_ksysfs_read(kernel.root, "02:00.0", &s), -EINVAL);
 }
 

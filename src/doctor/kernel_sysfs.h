@@ -4,7 +4,7 @@
 
 /*
  * What sysfs says about one PCI function (Documentation/ABI/testing/sysfs-bus-pci). Reads only; everything
- * below a root that may be a captured tree. Private to src/vfio and src/doctor. Any thread.
+ * below a root that may be a captured tree. For src/doctor, src/vfio and tools. Any thread.
  */
 
 #include <stdbool.h>
@@ -31,7 +31,8 @@ struct rig_ksysfs {
 /* "0000:65:00.0", lower case. */
 bool rig_ksysfs_is_bdf(const char *text);
 
-/* -EINVAL: no such form. -ENOENT: no such function here. With rig_vfio_fail's text. */
+/* -EINVAL: no such form. -ENOENT: no such function here; -EACCES: it may not be looked at. Then bdf alone is
+ * set, unless it has no such form. */
 int rig_ksysfs_read(const char *root, const char *bdf, struct rig_ksysfs *out);
 
 /* The first line of a file below root, without its end; false and "" if it cannot be read. */

@@ -11,8 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "error.h"
-
 #define DEVICES "/sys/bus/pci/devices"
 #define GROUPS  "/sys/kernel/iommu_groups"
 
@@ -161,13 +159,11 @@ int rig_ksysfs_read(const char *root, const char *bdf, struct rig_ksysfs *out)
 
 	memset(out, 0, sizeof(*out));
 	if (!rig_ksysfs_is_bdf(bdf))
-		return rig_vfio_fail(EINVAL, "write it as 0000:65:00.0", "\"%.32s\" is no PCI address", bdf);
+		return -EINVAL;
 	strcpy(out->bdf, bdf);
 	snprintf(path, sizeof(path), "%s" DEVICES "/%s", root, bdf);
 	if (access(path, F_OK) < 0)
-		return rig_vfio_fail(errno == EACCES ? EACCES : ENOENT,
-		        "rigctl list shows what there is; echo 1 > /sys/bus/pci/rescan looks again",
-		        "no function %s on this machine", bdf);
+		return errno == EACCES ? -EACCES : -ENOENT;
 	out->vendor = number(root, bdf, "vendor");
 	out->device = number(root, bdf, "device");
 	out->class_code = number(root, bdf, "class");
