@@ -248,7 +248,8 @@ int rig_dma_map_host(struct rig_pci *f, void *host, uint64_t bytes, unsigned pro
 		return err;
 	if (!host || populate(host, bytes, prot) < 0)
 		return rig_vfio_fail(EFAULT, "map memory that is there and allows it",
-		        "pinning %#" PRIx64 " bytes at %p: unmapped or read-only pages", bytes, host);
+		        "pinning %#" PRIx64 " bytes at %p: unmapped or read-only pages, or a device's", bytes,
+		        host);
 	return make(f, &m, -1, 0, out);
 }
 
@@ -262,10 +263,11 @@ int rig_dma_unmap(struct rig_pci *f, struct rig_dma *dma)
 		*dma = (struct rig_dma){.fd = -1};
 		return 0;
 	}
-	if (dma->handle != rig_dma_handle(f))
-		return rig_vfio_fail(EINVAL, "use rig_dma_free", "unmapping memory of rig_dma_alloc");
 	if (f->orphan) {
 		err = rig_gone_fail(&f->gone);
+	} else if (dma->handle != rig_dma_handle(f)) {
+		if (!rig_peer_unmap(f, dma->handle, &err))
+			return rig_vfio_fail(EINVAL, "use rig_dma_free", "unmapping memory of rig_dma_alloc");
 	} else {
 		pthread_mutex_lock(&f->dma_lock);
 		err = rig_dma_undo(f, dma->iova, dma->bytes);

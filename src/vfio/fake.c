@@ -233,6 +233,15 @@ void rig_fake_slow_reset(struct rig_fake *k, unsigned reads)
 	k->slow = reads;
 }
 
+void rig_fake_revoke(struct rig_fake *k, uint64_t iova)
+{
+	pthread_mutex_lock(&k->lock);
+	for (unsigned i = 0; i < k->maps; i++)
+		if (k->map[i].iova == iova)
+			k->map[i].prot = 0;
+	pthread_mutex_unlock(&k->lock);
+}
+
 unsigned rig_fake_resets(const struct rig_fake *k)
 {
 	return k->resets;
@@ -297,6 +306,9 @@ static int device(void *transport, struct rig_vfio_device *out)
 	int err = enter(k, "device");
 
 	out->resets = !k->o.no_reset;
+	out->peers = k->o.peers ? k->o.peers : RIG_VFIO_PEERS_FILE;
+	out->bdf = k->o.bdf;
+	memcpy(out->bus, k->o.bus, sizeof(out->bus));
 	out->dma_page = (uint64_t)sysconf(_SC_PAGESIZE);
 	out->dma_maps = k->o.dma_maps ? k->o.dma_maps : MAPS_DEFAULT;
 	return err;
@@ -420,6 +432,21 @@ static int dma_unmap(void *transport, uint64_t at, uint64_t bytes)
 	return err ? rig_vfio_fail(err, NULL, "fake: dma_unmap") : 0;
 }
 
+static int export_region(void *transport, unsigned index, uint64_t offset, uint64_t bytes, int *fd)
+{
+	struct rig_fake *k = transport;
+	int err = enter(k, "export");
+
+	*fd = -1;
+	if (!err && !k->o.exports)
+		err = rig_vfio_fail(ENOTSUP, NULL, "fake: no BAR as a dma-buf");
+	if (!err && !rig_span_fits(offset, bytes, k->bytes[index]))
+		err = rig_vfio_fail(EINVAL, NULL, "fake: exporting outside a region");
+	if (!err)
+		*fd = memfd_create("fake-dma-buf", MFD_CLOEXEC);
+	return err;
+}
+
 static int irq_set(void *transport, const struct rig_vfio_irq *irq)
 {
 	struct rig_fake *k = transport;
@@ -474,6 +501,7 @@ const struct rig_vfio_ops rig_fake_ops = {
         .write = write_region,
         .dma_map = dma_map,
         .dma_unmap = dma_unmap,
+        .export = export_region,
         .irq_set = irq_set,
         .reset = reset,
         .messages = messages,

@@ -38,7 +38,11 @@ struct rig_fake_options {
 	struct rig_vfio_area area[RIG_VFIO_BARS][4];
 	unsigned irqs[5]; /* vectors by enum rig_irq_kind */
 	bool no_reset;
-	uint64_t dma_maps; /* 0: 64 */
+	const char *bdf;             /* NULL: none. Lives as long as the fake */
+	uint64_t bus[RIG_VFIO_BARS]; /* bus addresses of the BARs */
+	enum rig_vfio_peers peers;   /* NONE: FILE, as the fake's regions are memfds */
+	bool exports;                /* BARs as dma-bufs: a descriptor, no real one */
+	uint64_t dma_maps;           /* 0: 64 */
 	/* Sees every access that goes through the table, not those of mapped areas. May be NULL. */
 	void (*hook)(void *arg, struct rig_fake_access *access);
 	void *hook_arg;
@@ -85,6 +89,10 @@ void rig_fake_vanish(struct rig_fake *fake);
 
 /* After the next reset the vendor id reads all ones this many times before it is back. */
 void rig_fake_slow_reset(struct rig_fake *fake, unsigned reads);
+
+/* As a kernel with iommufd at the end of a dma-buf: the mapping is out of reach, though listed, until it is
+ * unmapped. */
+void rig_fake_revoke(struct rig_fake *fake, uint64_t iova);
 
 unsigned rig_fake_resets(const struct rig_fake *fake);
 /* Functions that are open on it: 0 or 1. */

@@ -55,6 +55,7 @@ static void child(void)
 	for (struct rig_pci *f = first; f; f = f->next)
 		orphan(f);
 	first = NULL;
+	rig_peer_forked();
 	parent();
 }
 

@@ -152,6 +152,7 @@ struct rig_kvfio_hot_reset {
 
 #define RIG_KVFIO_FEATURE_DMA_BUF 11u /* from Linux 6.19 */
 #define RIG_KVFIO_FEATURE_GET     (1u << 16)
+#define RIG_KVFIO_FEATURE_PROBE   (1u << 18)
 
 /* A feature's head and that of DMA_BUF with one range. */
 struct rig_kvfio_dma_buf {

@@ -185,6 +185,14 @@ uint64_t rig_kernel_messages(const void *transport)
 	return atomic_load_explicit(&k->calls, memory_order_relaxed);
 }
 
+bool rig_kernel_exports(struct rig_kernel *k)
+{
+	struct rig_kvfio_dma_buf probe = {.argsz = sizeof(probe),
+	        .flags = RIG_KVFIO_FEATURE_DMA_BUF | RIG_KVFIO_FEATURE_GET | RIG_KVFIO_FEATURE_PROBE};
+
+	return rig_kernel_ioctl(k, k->fd, RIG_KVFIO_DEVICE_FEATURE, &probe) >= 0;
+}
+
 int rig_kernel_export(void *transport, unsigned region, uint64_t offset, uint64_t bytes, int *fd)
 {
 	struct rig_kernel *k = transport;
@@ -200,9 +208,9 @@ int rig_kernel_export(void *transport, unsigned region, uint64_t offset, uint64_
 	*fd = answer < 0 ? -1 : answer;
 	if (answer >= 0)
 		return 0;
-	if (answer == -ENOTTY)
-		return rig_vfio_fail(ENOTSUP, "Linux 6.19 or later with CONFIG_VFIO_PCI_DMABUF has them",
-		        "%s: this kernel exports no BARs as dma-bufs", k->sysfs.bdf);
+	if (answer == -ENOTTY || answer == -EOPNOTSUPP)
+		return rig_vfio_fail(ENOTSUP, RIG_VFIO_DMABUF_NEEDS,
+		        "%s: this kernel exports no BAR as a dma-buf", k->sysfs.bdf);
 	return rig_vfio_fail(answer, NULL, "%s: [%#" PRIx64 ", +%#" PRIx64 ") of region %u as a dma-buf",
 	        k->sysfs.bdf, offset, bytes, region);
 }

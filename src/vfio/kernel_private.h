@@ -67,6 +67,8 @@ int rig_kernel_region(void *transport, unsigned index, struct rig_vfio_region *o
 int rig_kernel_irqs(void *transport, unsigned kind, unsigned *count);
 int rig_kernel_read(void *transport, unsigned region, uint64_t offset, void *buf, uint64_t len);
 int rig_kernel_write(void *transport, unsigned region, uint64_t offset, const void *buf, uint64_t len);
+/* Whether the kernel has dma-bufs of BARs; asks it. */
+bool rig_kernel_exports(struct rig_kernel *k);
 int rig_kernel_export(void *transport, unsigned region, uint64_t offset, uint64_t bytes, int *fd);
 uint64_t rig_kernel_messages(const void *transport);
 

@@ -223,6 +223,19 @@ int rig_maps_remove(struct rig_maps *maps, uint64_t iova, uint64_t bytes, struct
 	           : 0;
 }
 
+void rig_maps_revoke(struct rig_maps *maps, uint64_t iova, uint64_t bytes)
+{
+	size_t i;
+
+	pthread_mutex_lock(&maps->lock);
+	i = find(maps, iova);
+	if (i < maps->count && maps->at[i].iova == iova && maps->at[i].bytes == bytes) {
+		maps->at[i].prot = 0;
+		maps->at[i].host = NULL;
+	}
+	pthread_mutex_unlock(&maps->lock);
+}
+
 bool rig_maps_last(struct rig_maps *maps, struct rig_mapping *out)
 {
 	bool any;

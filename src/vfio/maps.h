@@ -60,6 +60,10 @@ int rig_maps_renew(struct rig_maps *maps, struct rig_ranges *ranges);
 /* Delists exactly this mapping and frees its addresses. -ENOENT. */
 int rig_maps_remove(struct rig_maps *maps, uint64_t iova, uint64_t bytes, struct rig_mapping *was);
 
+/* What is listed there is mapped no more: every access is refused, and the addresses stay taken until the
+ * mapping is delisted. */
+void rig_maps_revoke(struct rig_maps *maps, uint64_t iova, uint64_t bytes);
+
 /* Any mapping, for tear-down. false: none is left. */
 bool rig_maps_last(struct rig_maps *maps, struct rig_mapping *out);
 

@@ -99,6 +99,7 @@ static int ask_device(struct rig_pci *f)
 	int err = f->ops->device(f->transport, &d);
 
 	f->info.resets = d.resets;
+	f->peers = d.peers;
 	f->info.dma_page = rig_max_u64(d.dma_page, (uint64_t)sysconf(_SC_PAGESIZE));
 	f->info.dma_maps = d.dma_maps;
 	f->info.bdf = d.bdf;
@@ -324,6 +325,7 @@ void rig_pci_close(struct rig_pci *f)
 	if (!rig_gone_is(&f->gone))
 		(void)rig_pci_bus_master(f, false);
 	rig_dma_fini(f);
+	rig_peer_fini(f);
 	/* Not before: what comes first are messages, and a child made meanwhile must not keep the
 	   connection. */
 	rig_fork_remove(f);

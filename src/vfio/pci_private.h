@@ -5,9 +5,10 @@
 /*
  * What a taken function is made of. Private to src/vfio.
  *
- * Locks, outermost first: dma_lock, irq_lock and config_lock are held across messages and never together (but
- * reset takes config_lock, then irq_lock, one after the other); maps.lock, gone.lock and region_lock are
- * leaves. The transport's receiver takes only leaves.
+ * Locks, outermost first: that of peer.c, of what functions of the process mapped of each other; dma_lock,
+ * irq_lock and config_lock are held across messages and never together (but reset takes config_lock, then
+ * irq_lock, one after the other); maps.lock, gone.lock and region_lock are leaves. The transport's receiver
+ * takes only leaves.
  */
 
 #include <pthread.h>
@@ -57,6 +58,7 @@ struct rig_pci {
 	void *transport;
 	struct rig_vfio_sink sink;
 	struct rig_pci_info info;
+	enum rig_vfio_peers peers;
 	struct rig_log log;
 	unsigned reset_ms;
 	struct rig_gone gone;
@@ -98,6 +100,19 @@ void rig_irq_fini(struct rig_pci *f);
 
 /* The handle of every rig_dma that is a mapping of its own; arenas' pieces have their arena. */
 void *rig_dma_handle(struct rig_pci *f);
+
+/* -- peer.c -- */
+
+/* After a reset of f: what the kernel mapped for others through dma-bufs of f is mapped again. */
+void rig_peer_renew(struct rig_pci *f);
+/* Nobody has anything of f's mapped any more, and f nothing of others'. */
+void rig_peer_fini(struct rig_pci *f);
+/* Undoes what rig_pci_map_peer made, if handle is one's for f; false: it is none. */
+bool rig_peer_unmap(struct rig_pci *f, const void *handle, int *err);
+/* In a child of fork. */
+void rig_peer_forked(void);
+
+/* -- dma.c -- */
 
 /* With dma_lock held: */
 

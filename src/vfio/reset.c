@@ -57,5 +57,7 @@ int rig_pci_reset(struct rig_pci *f)
 		err = rig_config_command(f, command, ~command, NULL);
 	if (!err)
 		err = rig_irq_rearm(f);
+	if (!err)
+		rig_peer_renew(f);
 	return err;
 }

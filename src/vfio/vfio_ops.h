@@ -46,8 +46,20 @@ struct rig_vfio_region {
 	struct rig_vfio_area area[RIG_VFIO_AREAS]; /* sorted, disjoint, inside the region */
 };
 
+/* How functions of one process reach each other's BARs. */
+enum rig_vfio_peers {
+	RIG_VFIO_PEERS_NONE,    /* not at all */
+	RIG_VFIO_PEERS_FILE,    /* a region's descriptor is plain memory, which the others' far sides map */
+	RIG_VFIO_PEERS_MAPPING, /* the IOMMU maps what the process has mapped, BARs too */
+	RIG_VFIO_PEERS_DMABUF,  /* the IOMMU maps a dma-buf of the BAR */
+	RIG_VFIO_PEERS_BUS,     /* nothing translates: the bus address */
+};
+
+#define RIG_VFIO_DMABUF_NEEDS "needs Linux 6.19 or later with CONFIG_VFIO_PCI_DMABUF and CONFIG_PCI_P2PDMA"
+
 struct rig_vfio_device {
 	bool resets;
+	enum rig_vfio_peers peers;
 	uint64_t dma_page;           /* granule of DMA mappings, a power of two */
 	uint64_t dma_maps;           /* mappings at once */
 	const char *bdf;             /* lives as long as the transport; NULL: none */

@@ -182,6 +182,7 @@ static int device(void *transport, struct rig_vfio_device *out)
 	u->regions = info.regions;
 	u->irqs = info.irqs;
 	out->resets = (info.flags & RIG_VUSER_DEVICE_RESETS) != 0;
+	out->peers = RIG_VFIO_PEERS_FILE;
 	out->dma_page = UINT64_C(1) << rig_lowest_bit(u->caps.page_sizes);
 	out->dma_maps = u->caps.max_maps;
 	return 0;

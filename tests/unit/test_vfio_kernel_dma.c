@@ -251,18 +251,22 @@ static void a_peers_bar_is_mapped_by_its_dma_buf_or_its_mapping(void **state)
 	(void)state;
 	kernel.exports = true;
 	for (size_t i = 0; i < 2; i++) {
+		bool iommufd = both[i] == RIG_PCI_IOMMUFD;
 		struct test_counts before;
 		struct rig_pci *f, *peer;
 		struct rig_dma d;
 
 		test_counts_take(&before);
-		kernel.file_maps = 0;
+		kernel.file_maps = kernel.exported = 0;
 		f = take(both[i], FAKE_KERNEL_BDF0);
 		peer = take(both[i], FAKE_KERNEL_BDF1);
+		assert_int_equal(rig_pci_reaches(f, peer, 2), 0);
 		assert_int_equal(rig_pci_map_peer(f, peer, 2, 0x1000, 0x3000, RIG_DMA_WRITE, &d), 0);
 		assert_int_equal(kernel.map[0].iova, d.iova);
 		assert_int_equal(kernel.map[0].bytes, 0x3000);
-		assert_int_equal(kernel.file_maps, both[i] == RIG_PCI_IOMMUFD);
+		assert_int_equal(kernel.map[0].dmabuf, iommufd ? 2 : 0);
+		assert_int_equal(kernel.file_maps, iommufd);
+		assert_int_equal(kernel.exported, iommufd);
 		assert_int_equal(rig_dma_unmap(f, &d), 0);
 		assert_int_equal(kernel.maps, 0);
 		rig_pci_close(f);
@@ -271,7 +275,7 @@ static void a_peers_bar_is_mapped_by_its_dma_buf_or_its_mapping(void **state)
 	}
 }
 
-static void a_kernel_that_cannot_map_a_peer_is_said_to_be_one(void **state)
+static void a_kernel_that_exports_no_bar_is_said_to_need_what_exports_them(void **state)
 {
 	struct rig_pci *f = take(RIG_PCI_IOMMUFD, FAKE_KERNEL_BDF0);
 	struct rig_pci *peer = take(RIG_PCI_IOMMUFD, FAKE_KERNEL_BDF1);
@@ -279,15 +283,156 @@ static void a_kernel_that_cannot_map_a_peer_is_said_to_be_one(void **state)
 	int fd;
 
 	(void)state;
+	assert_int_equal(rig_pci_reaches(f, peer, 2), -ENOTSUP);
+	says("CONFIG_VFIO_PCI_DMABUF");
+	assert_int_equal(rig_pci_map_peer(f, peer, 2, 0, 0x1000, RIG_DMA_WRITE, &d), -ENOTSUP);
+	says("6.19");
+	assert_int_equal(rig_pci_export(peer, 2, 0, 0x1000, &fd), -ENOTSUP);
+	says("exports no BAR as a dma-buf");
+	assert_int_equal(fd, -1);
+	assert_int_equal(kernel.maps, 0);
+	rig_pci_close(f);
+	rig_pci_close(peer);
+}
+
+/* Exports, but its iommufd maps no dma-bufs. */
+static void a_kernel_that_cannot_map_a_dma_buf_is_said_to_be_one(void **state)
+{
+	struct rig_pci *f, *peer;
+	struct rig_dma d;
+
+	(void)state;
+	kernel.exports = true;
+	f = take(RIG_PCI_IOMMUFD, FAKE_KERNEL_BDF0);
+	peer = take(RIG_PCI_IOMMUFD, FAKE_KERNEL_BDF1);
+	kernel.no_dmabuf_maps = true;
 	kernel.fail_nr = 0x85;
 	kernel.fail_errno = EFAULT;
 	assert_int_equal(rig_pci_map_peer(f, peer, 2, 0, 0x1000, RIG_DMA_WRITE, &d), -EFAULT);
 	says("6.19");
-	assert_int_equal(rig_pci_export(peer, 2, 0, 0x1000, &fd), -ENOTSUP);
-	says("dma-bufs");
-	assert_int_equal(fd, -1);
+	assert_int_equal(kernel.maps, 0);
 	rig_pci_close(f);
 	rig_pci_close(peer);
+}
+
+static void a_reset_of_the_peer_ends_its_dma_bufs_and_they_are_mapped_again(void **state)
+{
+	struct rig_pci *f, *peer;
+	struct test_counts before;
+	struct rig_dma d, other;
+	uint64_t iova;
+
+	(void)state;
+	kernel.exports = true;
+	test_counts_take(&before);
+	f = take(RIG_PCI_IOMMUFD, FAKE_KERNEL_BDF0);
+	peer = take(RIG_PCI_IOMMUFD, FAKE_KERNEL_BDF1);
+	assert_int_equal(rig_dma_map_host(f, page, 4096, RIG_DMA_READ, &other), 0);
+	assert_int_equal(rig_pci_map_peer(f, peer, 2, 0, 0x1000, RIG_DMA_WRITE, &d), 0);
+	iova = d.iova;
+	assert_int_equal(rig_pci_reset(peer), 0);
+	assert_int_equal(kernel.maps, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_false(kernel.map[i].revoked);
+		assert_true(kernel.map[i].iova == iova || kernel.map[i].iova == other.iova);
+	}
+	assert_int_equal(kernel.exported, 2);
+	/* A reset of the one that borrowed ends nothing. */
+	assert_int_equal(rig_pci_reset(f), 0);
+	assert_int_equal(kernel.exported, 2);
+	assert_int_equal(rig_dma_unmap(f, &d), 0);
+	assert_int_equal(kernel.maps, 1);
+	rig_pci_close(peer);
+	rig_pci_close(f);
+	assert_int_equal(kernel.maps, 0);
+	test_counts_same(&before);
+}
+
+static void a_reset_ends_no_mapping_of_type1(void **state)
+{
+	struct rig_pci *f = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0);
+	struct rig_pci *peer = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF1);
+	struct rig_dma d;
+	unsigned calls;
+
+	(void)state;
+	assert_int_equal(rig_pci_map_peer(f, peer, 2, 0, 0x1000, RIG_DMA_WRITE, &d), 0);
+	calls = (unsigned)rig_pci_messages(f);
+	assert_int_equal(rig_pci_reset(peer), 0);
+	assert_int_equal(kernel.maps, 1);
+	assert_int_equal(rig_pci_messages(f), calls); /* it never was away */
+	rig_pci_close(f);
+	rig_pci_close(peer);
+}
+
+static void what_cannot_be_mapped_again_is_revoked_and_its_address_stays_taken(void **state)
+{
+	struct rig_pci *f, *peer;
+	struct rig_dma d, e;
+	uint64_t iova;
+
+	(void)state;
+	kernel.exports = true;
+	f = take(RIG_PCI_IOMMUFD, FAKE_KERNEL_BDF0);
+	peer = take(RIG_PCI_IOMMUFD, FAKE_KERNEL_BDF1);
+	assert_int_equal(rig_pci_map_peer(f, peer, 2, 0, 0x1000, RIG_DMA_WRITE, &d), 0);
+	iova = d.iova;
+	kernel.exports = false;
+	assert_int_equal(rig_pci_reset(peer), 0);
+	assert_false(rig_pci_gone(f, NULL));
+	assert_int_equal(rig_dma_map_host(f, page, 4096, RIG_DMA_READ, &e), 0);
+	assert_int_not_equal(e.iova, iova);
+	assert_int_equal(rig_dma_unmap(f, &e), 0);
+	assert_int_equal(rig_dma_unmap(f, &d), 0);
+	assert_int_equal(rig_dma_map_host(f, page, 4096, RIG_DMA_READ, &e), 0);
+	rig_pci_close(f);
+	rig_pci_close(peer);
+	assert_int_equal(kernel.maps, 0);
+}
+
+static void a_peer_that_is_closed_first_takes_its_memory_along(void **state)
+{
+	(void)state;
+	kernel.exports = true;
+	for (size_t i = 0; i < 2; i++) {
+		struct test_counts before;
+		struct rig_pci *f, *peer;
+		struct rig_dma d, e;
+
+		test_counts_take(&before);
+		f = take(both[i], FAKE_KERNEL_BDF0);
+		peer = take(both[i], FAKE_KERNEL_BDF1);
+		assert_int_equal(rig_pci_map_peer(f, peer, 2, 0, 0x1000, RIG_DMA_WRITE, &d), 0);
+		rig_pci_close(peer);
+		assert_int_equal(kernel.maps, 0);
+		assert_int_equal(rig_dma_map_host(f, page, 4096, RIG_DMA_READ, &e), 0);
+		assert_int_not_equal(e.iova, d.iova);
+		assert_int_equal(rig_dma_unmap(f, &d), 0);
+		assert_int_equal(kernel.maps, 1);
+		rig_pci_close(f);
+		test_counts_same(&before);
+	}
+}
+
+static void who_borrowed_may_close_with_the_loan(void **state)
+{
+	(void)state;
+	kernel.exports = true;
+	for (size_t i = 0; i < 2; i++) {
+		struct test_counts before;
+		struct rig_pci *f, *peer;
+		struct rig_dma d;
+
+		test_counts_take(&before);
+		f = take(both[i], FAKE_KERNEL_BDF0);
+		peer = take(both[i], FAKE_KERNEL_BDF1);
+		assert_int_equal(rig_pci_map_peer(f, peer, 2, 0, 0x1000, RIG_DMA_WRITE, &d), 0);
+		rig_pci_close(f);
+		assert_int_equal(kernel.maps, 0);
+		assert_int_equal(rig_pci_reset(peer), 0);
+		rig_pci_close(peer);
+		test_counts_same(&before);
+	}
 }
 
 static void a_peer_range_over_a_hole_or_outside_is_refused(void **state)
@@ -303,6 +448,8 @@ static void a_peer_range_over_a_hole_or_outside_is_refused(void **state)
 	assert_int_equal(rig_pci_map_peer(f, peer, 1, 0, 0x1000, RIG_DMA_WRITE, &d), -EINVAL);
 	assert_int_equal(rig_pci_map_peer(f, peer, 6, 0, 0x1000, RIG_DMA_WRITE, &d), -EINVAL);
 	assert_int_equal(rig_pci_map_peer(f, peer, 2, 0x10, 0x1000, RIG_DMA_WRITE, &d), -EINVAL);
+	assert_int_equal(rig_pci_reaches(f, peer, 1), -ENOTSUP);
+	assert_int_equal(rig_pci_reaches(f, peer, 6), -ENOTSUP);
 	rig_pci_close(f);
 	rig_pci_close(peer);
 }
@@ -317,6 +464,25 @@ static void without_an_iommu_a_peer_is_at_its_bus_address(void **state)
 	assert_int_equal(d.iova, 0x4000001000);
 	assert_int_equal(rig_dma_unmap(f, &d), 0);
 	rig_pci_close(f);
+}
+
+static void only_a_dma_buf_with_one_reference_is_known_not_to_be_shared(void **state)
+{
+	int fd = memfd_create("no-dma-buf", MFD_CLOEXEC);
+
+	(void)state;
+	assert_false(rig_dmabuf_text_is_shared(
+	        "pos:\t0\nflags:\t02000002\nsize:\t4096\ncount:\t1\nexp_name:\tx\n"));
+	assert_true(rig_dmabuf_text_is_shared("pos:\t0\nsize:\t4096\ncount:\t2\nexp_name:\tx\n"));
+	assert_true(rig_dmabuf_text_is_shared("pos:\t0\nsize:\t4096\ncount:\t11\nexp_name:\tx\n"));
+	assert_true(rig_dmabuf_text_is_shared("pos:\t0\nflags:\t02\n"));
+	assert_true(rig_dmabuf_text_is_shared("pos:\t0\ncount:"));
+	assert_true(rig_dmabuf_text_is_shared("discount:\t1\n"));
+	assert_true(rig_dmabuf_text_is_shared(""));
+	/* Nobody knows of other files. */
+	assert_true(rig_dmabuf_is_shared(fd));
+	assert_true(rig_dmabuf_is_shared(-1));
+	close(fd);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -336,9 +502,16 @@ int main(void)
 	        TEST(memory_in_pieces_is_refused_without_an_iommu),
 	        TEST(memory_beyond_the_mask_is_refused_without_an_iommu),
 	        TEST(a_peers_bar_is_mapped_by_its_dma_buf_or_its_mapping),
-	        TEST(a_kernel_that_cannot_map_a_peer_is_said_to_be_one),
+	        TEST(a_kernel_that_exports_no_bar_is_said_to_need_what_exports_them),
+	        TEST(a_kernel_that_cannot_map_a_dma_buf_is_said_to_be_one),
+	        TEST(a_reset_of_the_peer_ends_its_dma_bufs_and_they_are_mapped_again),
+	        TEST(a_reset_ends_no_mapping_of_type1),
+	        TEST(what_cannot_be_mapped_again_is_revoked_and_its_address_stays_taken),
+	        TEST(a_peer_that_is_closed_first_takes_its_memory_along),
+	        TEST(who_borrowed_may_close_with_the_loan),
 	        TEST(a_peer_range_over_a_hole_or_outside_is_refused),
 	        TEST(without_an_iommu_a_peer_is_at_its_bus_address),
+	        TEST(only_a_dma_buf_with_one_reference_is_known_not_to_be_shared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -189,6 +189,7 @@ static int add_map(uint64_t iova, uint64_t bytes)
 			return fail(EEXIST);
 	if (k->maps >= k->entry_limit || k->maps == FAKE_KERNEL_MAPS)
 		return fail(ENOSPC);
+	memset(&k->map[k->maps], 0, sizeof(k->map[0]));
 	k->map[k->maps].iova = iova;
 	k->map[k->maps++].bytes = bytes;
 	return 0;
@@ -277,6 +278,33 @@ static int group_ioctl(unsigned nr, void *arg)
 	}
 }
 
+/* The number of the function that the file is a dma-buf of, and 1; 0: of none. */
+static unsigned owner_of(int fd)
+{
+	struct stat file, device;
+
+	for (unsigned i = 0; i < FAKE_KERNEL_FUNCTIONS; i++)
+		if (!fstat(fd, &file) && !fstat(k->function[i].device_fd, &device) &&
+		        file.st_ino == device.st_ino && file.st_dev == device.st_dev)
+			return i + 1;
+	return 0;
+}
+
+static int map_file(const struct rig_kiommu_map_file *file)
+{
+	unsigned owner = owner_of(file->fd);
+
+	if (owner && k->no_dmabuf_maps)
+		return fail(EINVAL);
+	k->file_maps++;
+	if (file->ioas != IOAS)
+		return fail(ENOENT);
+	if (add_map(file->iova, file->bytes) < 0)
+		return -1;
+	k->map[k->maps - 1].dmabuf = owner;
+	return 0;
+}
+
 static int iommu_ioctl(unsigned nr, void *arg)
 {
 	struct rig_kiommu_ioas_alloc *alloc = arg;
@@ -303,8 +331,7 @@ static int iommu_ioctl(unsigned nr, void *arg)
 			map->iova = 0x1000000 + k->maps * 0x1000000ull;
 		return map->ioas == IOAS ? add_map(map->iova, map->bytes) : fail(ENOENT);
 	case 0x8f:
-		k->file_maps++;
-		return file->ioas == IOAS ? add_map(file->iova, file->bytes) : fail(ENOENT);
+		return map_file(file);
 	case 0x86:
 		unmap->bytes = drop_map(unmap->iova, unmap->bytes);
 		return unmap->bytes ? 0 : fail(ENOENT);
@@ -387,6 +414,25 @@ static int hot_info(struct rig_kvfio_hot_info *info)
 	return 0;
 }
 
+/* A dma-buf of a BAR is another descriptor of the device's memory. */
+static int feature(struct fake_kernel_function *f, const struct rig_kvfio_dma_buf *get)
+{
+	if (get->argsz != sizeof(*get) || (get->flags & 0xffff) != RIG_KVFIO_FEATURE_DMA_BUF || !k->exports)
+		return fail(ENOTTY);
+	if (get->flags & RIG_KVFIO_FEATURE_PROBE)
+		return 0;
+	k->exported++;
+	return fcntl(f->device_fd, F_DUPFD_CLOEXEC, 0);
+}
+
+/* What iommufd mapped of the function's dma-bufs is mapped no more, though its range is still taken. */
+static void revoke_of(unsigned function)
+{
+	for (unsigned i = 0; i < k->maps; i++)
+		if (k->map[i].dmabuf == function + 1)
+			k->map[i].revoked = true;
+}
+
 static int device_ioctl(struct fake_kernel_function *f, unsigned nr, void *arg)
 {
 	struct rig_kvfio_device_info *info = arg;
@@ -408,6 +454,7 @@ static int device_ioctl(struct fake_kernel_function *f, unsigned nr, void *arg)
 		return set_irqs(f, arg);
 	case 111:
 		f->resets++;
+		revoke_of((unsigned)(f - k->function));
 		return 0;
 	case 112:
 		return hot_info(arg);
@@ -415,7 +462,7 @@ static int device_ioctl(struct fake_kernel_function *f, unsigned nr, void *arg)
 		f->hot_resets++;
 		return 0;
 	case 117:
-		return k->exports ? memfd_create("fake-dma-buf", MFD_CLOEXEC) : fail(ENOTTY);
+		return feature(f, arg);
 	case 118:
 		return 0;
 	case 119:

@@ -40,6 +40,7 @@ struct fake_kernel {
 	bool viable;
 	bool no_cdev, no_iommu_node; /* nodes that are not there */
 	bool exports;                /* BARs as dma-bufs */
+	bool no_dmabuf_maps;         /* iommufd takes none */
 	unsigned hot_group;          /* of the function that a hot reset would hit too */
 	unsigned joins;              /* of the group to a container */
 	uint64_t entry_limit;
@@ -50,8 +51,11 @@ struct fake_kernel {
 	uint64_t unmap_less;       /* type1's unmap undoes so many bytes less */
 	bool tells_pa;             /* no-IOMMU: GET_PA exists */
 	uint64_t pa_step;          /* physically contiguous so far; 0: all of it */
+	unsigned exported;         /* dma-bufs made */
 	struct {
 		uint64_t iova, bytes;
+		unsigned dmabuf; /* of the function with this number less 1; 0: of none */
+		bool revoked;    /* that function was reset since */
 	} map[FAKE_KERNEL_MAPS];
 	unsigned maps;
 	struct fake_kernel_function function[FAKE_KERNEL_FUNCTIONS];
