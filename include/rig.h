@@ -352,6 +352,73 @@ RIG_API int rig_run_buffer(struct rig_run_args *run, uint32_t slot, struct rig_b
 RIG_API int rig_submit(struct rig_submission *submission, struct rig_run_args *run,
         const struct rig_point *waits, uint32_t nwaits, struct rig_point *point);
 
+/* ---- Profiles ---- */
+
+/*
+ * A profile tells what devices did between its start and its stop: when each value's work ran on which queue,
+ * each launch that the driver measured, with its counters, and what the host did meanwhile. Profiles nest and
+ * overlap. A device of which none is taken pays nothing for it; one of which some are pays a system call or two
+ * and host memory a submit. Times are rig_now_ns's, as exact as the driver states.
+ */
+struct rig_profile;
+
+enum rig_event_kind {
+	RIG_EVENT_SPAN = 1, /* the work of a value on a queue */
+	RIG_EVENT_LAUNCH,   /* a measured launch, within its span */
+	RIG_EVENT_COPY,     /* bytes that a call of the program copied, as the calling thread saw it */
+	RIG_EVENT_IMAGE,    /* an image loaded */
+	RIG_EVENT_MEMORY,   /* what the device holds changed */
+};
+
+/* In rig_event.queue: the host did it. */
+#define RIG_NO_QUEUE UINT32_MAX
+
+struct rig_event {
+	enum rig_event_kind kind;
+	uint32_t device; /* as rig_profile_device numbers them */
+	uint32_t queue;  /* index into its queues, or RIG_NO_QUEUE */
+	uint32_t part;   /* LAUNCH: the part's index */
+	uint32_t parts;  /* SPAN: how many parts of the value ran on the queue; 0: the value had none */
+	const char *name;
+	uint64_t value;           /* SPAN, LAUNCH */
+	uint64_t handed;          /* SPAN: when it was handed to the driver */
+	uint64_t start, end;      /* MEMORY: both the time of the change */
+	uint64_t bytes;           /* COPY, IMAGE, SPAN (what its copies copy); MEMORY: the bytes held */
+	uint64_t cached;          /* MEMORY: of these, the bytes cached for reuse */
+	const uint64_t *counters; /* LAUNCH: the values of the device's counters, in facts' order */
+	uint32_t ncounters;
+};
+
+/* What a profile could not tell. */
+struct rig_profile_summary {
+	uint64_t values;  /* submitted meanwhile */
+	uint64_t untimed; /* of them, the driver gave no times, or host memory was short */
+	uint64_t lost;    /* of them, open when their device was lost */
+	uint64_t dropped; /* events for which host memory was short */
+};
+
+/* Starts a profile of `n` devices, or, with n 0, of all that are open. -EINVAL: a device twice; RIG_LOST; -ENOMEM.
+   Waits for a driver that blocks in a submit. */
+RIG_API int rig_profile_start(struct rig_device *const *devices, uint32_t n, struct rig_profile **profile);
+
+/* Ends it: waits for the work submitted until now and collects its times. Values whose device was lost are
+   counted in the summary. Blocks. 0, also for a profile that was stopped. */
+RIG_API int rig_profile_stop(struct rig_profile *profile);
+
+/* Of a stopped profile, until its put. Events of one device and queue are in the order of
+   their values. -EBUSY before rig_profile_stop. */
+RIG_API int rig_profile_events(struct rig_profile *profile, const struct rig_event **events, size_t *n);
+RIG_API int rig_profile_summary(struct rig_profile *profile, struct rig_profile_summary *summary);
+RIG_API struct rig_device *rig_profile_device(
+        struct rig_profile *profile, uint32_t index); /* no reference is added; NULL past the last */
+
+/* Writes it to a file as trace JSON, which Perfetto and Chrome's trace viewer read: a process a device, a lane a
+   queue, one for what the host did, and the memory held. -EBUSY before the stop, or the errno of the file. */
+RIG_API int rig_profile_save(struct rig_profile *profile, const char *path);
+
+/* Stops it, if it was not stopped, without collecting what is under way. NULL is allowed. */
+RIG_API void rig_profile_put(struct rig_profile *profile);
+
 #ifdef __cplusplus
 }
 #endif

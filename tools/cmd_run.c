@@ -15,10 +15,17 @@
 #define MAX_REPEAT  1000000u
 #define PROGRESS_NS 2000000000ull
 
+/* What the profile says of the launches. */
+struct run_counters {
+	uint64_t launches, fastest_ns, total_ns;
+	uint64_t *least, *total; /* of each counter's values, in the facts' order */
+	uint32_t n;
+};
+
 struct job {
-	const char *device_text, *image_path, *function;
+	const char *device_text, *image_path, *function, *profile_path;
 	uint32_t grid[3], group[3], shared, repeat;
-	bool json;
+	bool json, counters;
 	struct run_args args;
 	uint8_t *binary;
 	uint64_t binary_bytes;
@@ -27,6 +34,8 @@ struct job {
 	struct rig_image *image;
 	struct rig_submission *submission;
 	struct rig_run_args *run;
+	struct rig_profile *profile;
+	struct run_counters measured;
 	uint64_t fastest_ns, total_ns, value, bytes_in, bytes_out;
 };
 
@@ -73,19 +82,23 @@ static int parse_number(const char *option, const char *text, uint32_t least, ui
 /* `value` is NULL at the end of the line. */
 static int parse_option(struct job *job, const char *option, const char *value)
 {
-	static const char *const names[] = {"--grid", "--group", "--shared", "--repeat"};
+	static const char *const names[] = {"--grid", "--group", "--shared", "--repeat", "--profile"};
 	unsigned i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]) && strcmp(option, names[i]) != 0; i++)
 		;
 	if (i == sizeof(names) / sizeof(names[0]))
 		return complain(EXIT_USAGE,
-		        "option %s: --grid, --group, --shared or --repeat, its value the next word, or "
-		        "--json; -v "
-		        "goes before run",
+		        "option %s: --grid, --group, --shared, --repeat or --profile, its value the next "
+		        "word, or "
+		        "--counters or --json; -v goes before run",
 		        option);
 	if (!value)
 		return complain(EXIT_USAGE, "%s: a value must follow", option);
+	if (!strcmp(option, "--profile")) {
+		job->profile_path = value;
+		return 0;
+	}
 	if (!strcmp(option, "--grid"))
 		return parse_dims(option, value, job->grid);
 	if (!strcmp(option, "--group"))
@@ -115,6 +128,8 @@ static int parse(struct job *job, int argc, char **argv)
 	for (i = 1; !err && i < argc; i++) {
 		if (!strcmp(argv[i], "--json")) {
 			job->json = true;
+		} else if (!strcmp(argv[i], "--counters")) {
+			job->counters = true;
 		} else if (argv[i][0] == '-') {
 			err = parse_option(job, argv[i], argv[i + 1]); /* argv ends with NULL */
 			i++;
@@ -294,6 +309,76 @@ static int launch_all(struct job *job)
 	return err;
 }
 
+/* ---- The profile ---- */
+
+static int start_profile(struct job *job)
+{
+	int err;
+
+	if (!job->profile_path && !job->counters)
+		return 0;
+	err = rig_profile_start(&job->device, 1, &job->profile);
+	return err ? failed(err) : 0;
+}
+
+static uint32_t count_values(const struct rig_facts *facts)
+{
+	uint32_t n = 0, i;
+
+	for (i = 0; i < facts->ncounters; i++)
+		n += facts->counters[i].values;
+	return n;
+}
+
+static void add_launch(struct run_counters *m, const struct rig_event *e)
+{
+	uint64_t ns = e->end - e->start;
+	uint32_t i;
+
+	for (i = 0; i < m->n && i < e->ncounters; i++) {
+		m->total[i] += e->counters[i];
+		if (!m->launches || e->counters[i] < m->least[i])
+			m->least[i] = e->counters[i];
+	}
+	if (!m->launches || ns < m->fastest_ns)
+		m->fastest_ns = ns;
+	m->total_ns += ns;
+	m->launches++;
+}
+
+static int count_launches(struct job *job)
+{
+	struct run_counters *m = &job->measured;
+	const struct rig_event *events;
+	size_t n, i;
+	int err = rig_profile_events(job->profile, &events, &n);
+
+	if (err)
+		return failed(err);
+	m->n = count_values(rig_device_facts(job->device));
+	m->least = calloc(m->n + 1u, sizeof(*m->least));
+	m->total = calloc(m->n + 1u, sizeof(*m->total));
+	if (!m->least || !m->total)
+		return complain(EXIT_FAILED, "out of host memory for %u counters", m->n);
+	for (i = 0; i < n; i++)
+		if (events[i].kind == RIG_EVENT_LAUNCH)
+			add_launch(m, &events[i]);
+	return 0;
+}
+
+/* Also after a launch that failed: the file then says what came before. */
+static int end_profile(struct job *job)
+{
+	int err;
+
+	if (!job->profile)
+		return 0;
+	err = rig_profile_stop(job->profile);
+	if (!err && job->profile_path)
+		err = rig_profile_save(job->profile, job->profile_path);
+	return err ? complain(EXIT_FAILED, "%s", rig_error()) : job->counters ? count_launches(job) : 0;
+}
+
 static int save(struct job *job, struct run_arg *a)
 {
 	uint8_t *bytes = malloc(a->count);
@@ -335,6 +420,71 @@ static struct json_object *dims_json(const uint32_t d[3])
 	return array;
 }
 
+static uint64_t mean_of(uint64_t total, uint64_t n)
+{
+	return n ? total / n : 0;
+}
+
+/* The index-th value of all counters, as people call it. */
+static void name_counter(const struct rig_facts *facts, uint32_t index, char *text, size_t bytes)
+{
+	uint32_t c = 0;
+
+	while (c + 1 < facts->ncounters && index >= facts->counters[c].values)
+		index -= facts->counters[c++].values;
+	if (facts->counters[c].values > 1)
+		(void)snprintf(text, bytes, "%s[%u]", facts->counters[c].name, index);
+	else
+		(void)snprintf(text, bytes, "%s", facts->counters[c].name);
+}
+
+static struct json_object *least_and_mean(uint64_t least, uint64_t mean)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_object_object_add(o, "least", json_object_new_int64((int64_t)least));
+	json_object_object_add(o, "mean", json_object_new_int64((int64_t)mean));
+	return o;
+}
+
+static struct json_object *counters_json(const struct job *job)
+{
+	const struct run_counters *m = &job->measured;
+	struct json_object *o = json_object_new_object();
+	char name[128];
+	uint32_t i;
+
+	json_object_object_add(o, "launches", json_object_new_int64((int64_t)m->launches));
+	json_object_object_add(
+	        o, "time_ns", least_and_mean(m->fastest_ns, mean_of(m->total_ns, m->launches)));
+	for (i = 0; i < m->n; i++) {
+		name_counter(rig_device_facts(job->device), i, name, sizeof(name));
+		json_object_object_add(
+		        o, name, least_and_mean(m->least[i], mean_of(m->total[i], m->launches)));
+	}
+	return o;
+}
+
+static void report_counters(const struct job *job)
+{
+	const struct run_counters *m = &job->measured;
+	char name[128];
+	uint32_t i;
+
+	if (!m->launches) {
+		printf("%s measured none of the launches\n", rig_name(job->device));
+		return;
+	}
+	printf("on the device, of %" PRIu64 " measured:%*sleast %16s\n", m->launches, 6, "", "mean");
+	printf("  %-20s %16" PRIu64 " %16" PRIu64 "\n", "time, ns", m->fastest_ns,
+	        mean_of(m->total_ns, m->launches));
+	for (i = 0; i < m->n; i++) {
+		name_counter(rig_device_facts(job->device), i, name, sizeof(name));
+		printf("  %-20s %16" PRIu64 " %16" PRIu64 "\n", name, m->least[i],
+		        mean_of(m->total[i], m->launches));
+	}
+}
+
 static void report_json(const struct job *job)
 {
 	struct json_object *o = json_object_new_object(), *outputs = json_object_new_array();
@@ -357,6 +507,10 @@ static void report_json(const struct job *job)
 		if (job->args.arg[i].to)
 			json_object_array_add(outputs, json_object_new_string(job->args.arg[i].to));
 	json_object_object_add(o, "outputs", outputs);
+	if (job->counters)
+		json_object_object_add(o, "counters", counters_json(job));
+	if (job->profile_path)
+		json_object_object_add(o, "profile", json_object_new_string(job->profile_path));
 	printf("%s\n", json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY));
 	json_object_put(o);
 }
@@ -372,15 +526,29 @@ static void report(const struct job *job)
 	printf("%s on %s: %u launch%s, fastest %.3f ms, mean %.3f ms, value %" PRIu64 "\n", job->function,
 	        rig_name(job->device), job->repeat, job->repeat == 1 ? "" : "es",
 	        (double)job->fastest_ns / 1e6, (double)job->total_ns / job->repeat / 1e6, job->value);
+	if (job->counters)
+		report_counters(job);
 	for (i = 0; i < job->args.count; i++)
 		if (job->args.arg[i].to)
 			printf("wrote %s, %" PRIu64 " bytes\n", job->args.arg[i].to, job->args.arg[i].count);
+	if (job->profile_path)
+		printf("wrote %s: open it in ui.perfetto.dev\n", job->profile_path);
+}
+
+/* A profile also says what led to a loss, so it ends in any case. */
+static int launch_under_profile(struct job *job)
+{
+	int err = launch_all(job), ended = end_profile(job);
+
+	return err ? err : ended;
 }
 
 static int work(struct job *job)
 {
-	int err = load_image(job);
+	int err = start_profile(job);
 
+	if (!err)
+		err = load_image(job);
 	if (!err)
 		err = check_entry(job);
 	if (!err)
@@ -390,7 +558,7 @@ static int work(struct job *job)
 	if (!err)
 		err = set_run(job);
 	if (!err)
-		err = launch_all(job);
+		err = launch_under_profile(job);
 	if (!err)
 		err = save_all(job);
 	if (!err)
@@ -398,6 +566,9 @@ static int work(struct job *job)
 	rig_run_put(job->run);
 	rig_submission_put(job->submission);
 	rig_image_put(job->image);
+	rig_profile_put(job->profile);
+	free(job->measured.least);
+	free(job->measured.total);
 	return err;
 }
 
@@ -429,6 +600,10 @@ static const struct option_help options[] = {
         {"--group X[,Y[,Z]]", "threads of a group (1)"},
         {"--shared BYTES", "shared memory of a group (0)"},
         {"--repeat N", "launch N times, one after the other (1)"},
+        {"--profile FILE",
+                "write what the device did, and when, to FILE, as Perfetto and Chrome's trace viewer "
+                "read it"},
+        {"--counters", "also print what the device measured of the launches: their time and its counters"},
         {"--json", "an object instead of text"},
         {NULL, NULL},
 };

@@ -81,16 +81,10 @@ static int check_memory(const struct rig_buffer *buffer, const void *memory, uin
 	return code || !bytes ? code : rig_rt_given(memory, "the caller's memory");
 }
 
-int rig_buffer_write(struct rig_buffer *buffer, uint64_t offset, const void *src, uint64_t bytes)
+static int write_bytes(struct rig_buffer *buffer, uint64_t offset, const void *src, uint64_t bytes)
 {
-	int code = check_memory(buffer, src, bytes);
+	int code;
 
-	if (!code)
-		code = rig_rt_buffer_bounds(buffer, "write", offset, bytes);
-	if (!code)
-		code = rig_rt_buffer_usable(buffer);
-	if (code || !bytes)
-		return code;
 	if (!buffer->host)
 		return rig_rt_stage_write(buffer, offset, src, bytes);
 	code = rig_rt_mem_wait(buffer->mem, RIG_WRITE);
@@ -101,8 +95,40 @@ int rig_buffer_write(struct rig_buffer *buffer, uint64_t offset, const void *src
 	return 0;
 }
 
+int rig_buffer_write(struct rig_buffer *buffer, uint64_t offset, const void *src, uint64_t bytes)
+{
+	uint64_t start;
+	int code = check_memory(buffer, src, bytes);
+
+	if (!code)
+		code = rig_rt_buffer_bounds(buffer, "write", offset, bytes);
+	if (!code)
+		code = rig_rt_buffer_usable(buffer);
+	if (code || !bytes)
+		return code;
+	start = rig_rt_note_start(buffer->device);
+	code = write_bytes(buffer, offset, src, bytes);
+	if (!code)
+		rig_rt_note(buffer->device, RIG_EVENT_COPY, start, bytes);
+	return code;
+}
+
+static int read_bytes(struct rig_buffer *buffer, uint64_t offset, void *dst, uint64_t bytes)
+{
+	int code;
+
+	if (!buffer->host)
+		return rig_rt_stage_read(buffer, offset, dst, bytes);
+	code = rig_rt_mem_wait(buffer->mem, RIG_READ);
+	if (code)
+		return code;
+	memcpy(dst, (const char *)buffer->host + offset, bytes);
+	return check_read(buffer, dst, bytes);
+}
+
 int rig_buffer_read(struct rig_buffer *buffer, uint64_t offset, void *dst, uint64_t bytes)
 {
+	uint64_t start;
 	int code = check_memory(buffer, dst, bytes);
 
 	if (!code)
@@ -111,13 +137,11 @@ int rig_buffer_read(struct rig_buffer *buffer, uint64_t offset, void *dst, uint6
 		code = rig_rt_buffer_usable(buffer);
 	if (code || !bytes)
 		return code;
-	if (!buffer->host)
-		return rig_rt_stage_read(buffer, offset, dst, bytes);
-	code = rig_rt_mem_wait(buffer->mem, RIG_READ);
-	if (code)
-		return code;
-	memcpy(dst, (const char *)buffer->host + offset, bytes);
-	return check_read(buffer, dst, bytes);
+	start = rig_rt_note_start(buffer->device);
+	code = read_bytes(buffer, offset, dst, bytes);
+	if (!code)
+		rig_rt_note(buffer->device, RIG_EVENT_COPY, start, bytes);
+	return code;
 }
 
 /* By the host: both sides have an address. */
@@ -209,6 +233,26 @@ static int check(const struct copy *c)
 	return code ? code : rig_rt_buffer_usable(c->src);
 }
 
+/* What the calling thread moved, on the lane of each device that it moved bytes of. */
+static void note_both(const struct copy *c, uint64_t dst_start, uint64_t src_start)
+{
+	rig_rt_note(c->dst->device, RIG_EVENT_COPY, dst_start, c->bytes);
+	if (c->src->device != c->dst->device)
+		rig_rt_note(c->src->device, RIG_EVENT_COPY, src_start, c->bytes);
+}
+
+static int copy_here(const struct copy *c)
+{
+	uint64_t dst_start = rig_rt_note_start(c->dst->device), src_start = rig_rt_note_start(c->src->device);
+	int code = c->dst->host && c->src->host
+	                   ? copy_by_host(c->dst, c->dst_offset, c->src, c->src_offset, c->bytes)
+	                   : copy_staged(c);
+
+	if (!code)
+		note_both(c, dst_start, src_start);
+	return code;
+}
+
 /* On 0, *point is no point if the bytes have moved. */
 static int copy(const struct copy *c, struct rig_point *point)
 {
@@ -216,9 +260,9 @@ static int copy(const struct copy *c, struct rig_point *point)
 
 	point->bits = 0;
 	if (c->dst->host && c->src->host)
-		return copy_by_host(c->dst, c->dst_offset, c->src, c->src_offset, c->bytes);
+		return copy_here(c);
 	code = copy_direct(c, point);
-	return code == -ENOTSUP || code == -ENOMEM ? copy_staged(c) : code;
+	return code == -ENOTSUP || code == -ENOMEM ? copy_here(c) : code;
 }
 
 int rig_buffer_copy(struct rig_buffer *dst, uint64_t dst_offset, struct rig_buffer *src, uint64_t src_offset,

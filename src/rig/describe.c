@@ -75,6 +75,12 @@ static size_t rounded(uint64_t n, size_t bytes)
 	return ((size_t)n * bytes + BLOCK_ALIGN - 1) & ~(size_t)(BLOCK_ALIGN - 1);
 }
 
+/* A launch without a name is refused later. */
+static size_t name_bytes(const struct rig_work *work)
+{
+	return rounded(work->u.launch.function ? strlen(work->u.launch.function) + 1 : 0, 1);
+}
+
 static size_t block_bytes(const struct rig_description *d)
 {
 	size_t bytes = 0;
@@ -87,7 +93,7 @@ static size_t block_bytes(const struct rig_description *d)
 		if (work->kind == RIG_WORDS)
 			bytes += rounded(work->u.words.count, sizeof(uint32_t));
 		if (work->kind == RIG_LAUNCH)
-			bytes += rounded(work->u.launch.nrefs, sizeof(struct rig_ref));
+			bytes += rounded(work->u.launch.nrefs, sizeof(struct rig_ref)) + name_bytes(work);
 	}
 	return bytes;
 }
@@ -300,6 +306,7 @@ static int set_launch(struct draft *f, uint32_t index, const struct rig_work *wo
 	struct rig_submission *s = f->s;
 	struct rig_entry entry;
 	struct rig_ref *refs;
+	char *name;
 	int code;
 
 	if (!launch->image || !launch->function || launch->image->device != s->device)
@@ -323,6 +330,9 @@ static int set_launch(struct draft *f, uint32_t index, const struct rig_work *wo
 	part->nrefs = launch->nrefs;
 	part->block = (uint32_t)s->args_bytes;
 	s->args_bytes += rounded(1, sizeof(struct rig_block) + launch->params);
+	name = take(f, name_bytes(work));
+	(void)strcpy(name, launch->function);
+	s->launches[index].function = name;
 	s->launches[index].has_threads = entry.has_threads;
 	s->launches[index].threads = entry.threads;
 	return s->args_bytes <= UINT32_MAX ? 0 : bad(index, "the launches' parameters exceed 4 GiB");

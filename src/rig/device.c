@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "rt.h"
+#include "profile.h"
 
 struct rig_device *rig_rt_devices;
 
@@ -27,6 +27,7 @@ void rig_rt_enlist(struct rig_device *d)
 		flags |= RT_SLOT_STORE;
 	if (d->own_word)
 		flags |= RT_SLOT_OWN;
+	d->plain = !d->facts.may_block;
 	rig_rt_lock(&rig_rt_registry);
 	d->prev = last;
 	if (last)
@@ -86,6 +87,7 @@ void rig_device_put(struct rig_device *device)
 	delist(device);
 	if (rig_rt_life_of(device) == RT_STOPPED && !rig_rt_forked())
 		device->module->release(device->handle);
+	rig_rt_records_drop(device);
 	(void)pthread_mutex_destroy(&device->staging_lock);
 	if (!device->dead_published)
 		free(device->dead);

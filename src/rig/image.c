@@ -116,12 +116,14 @@ int rig_image_load(struct rig_device *device, const void *binary, size_t bytes, 
 	struct rig_image *made;
 	struct rig_code code;
 	bool placed = true;
+	uint64_t start;
 	int answer = rig_rt_given2(device, "device", image, "image");
 
 	if (!answer && bytes)
 		answer = rig_rt_given(binary, "binary");
 	if (answer)
 		return answer;
+	start = rig_rt_note_start(device);
 	made = calloc(1, sizeof(*made));
 	if (!made)
 		return rig_error_set(-ENOMEM, "no host memory for an image");
@@ -148,6 +150,7 @@ int rig_image_load(struct rig_device *device, const void *binary, size_t bytes, 
 			release(made);
 		return rig_error_set(answer, "%s", why);
 	}
+	rig_rt_note(device, RIG_EVENT_IMAGE, start, bytes);
 	*image = made;
 	return 0;
 }

@@ -6,6 +6,7 @@
 static void set_life(struct rig_device *d, enum rig_rt_life life)
 {
 	atomic_store_explicit(&d->life, life, memory_order_release);
+	d->plain = false;
 	rig_rt_notify(&d->changed);
 }
 

@@ -57,6 +57,7 @@ static int count(struct rig_device *d, uint64_t bytes)
 	else
 		d->store.held += bytes;
 	rig_rt_unlock(&d->memory);
+	rig_rt_note_memory(d);
 	return code;
 }
 
@@ -65,6 +66,7 @@ static void uncount(struct rig_device *d, uint64_t bytes)
 	rig_rt_lock(&d->memory);
 	d->store.held -= bytes;
 	rig_rt_unlock(&d->memory);
+	rig_rt_note_memory(d);
 }
 
 /* A region that breaks the facts is the driver's fault: freed, and the device is lost. In a counted call. */

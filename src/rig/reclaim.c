@@ -29,6 +29,7 @@ static void cache_push(struct rig_device *d, struct rig_rt_mem *mem)
 	d->store.cache[bucket] = mem;
 	d->store.cached += mem->bytes;
 	rig_rt_unlock(&d->memory);
+	rig_rt_note_memory(d);
 }
 
 /* What the host addresses is handed out only once the device's own work on it is done too: the program may
@@ -56,6 +57,8 @@ struct rig_rt_mem *rig_rt_cache_take(struct rig_device *d, enum rig_memory kind,
 		atomic_store_explicit(&mem->refs, 1, memory_order_relaxed);
 	}
 	rig_rt_unlock(&d->memory);
+	if (mem)
+		rig_rt_note_memory(d);
 	return mem;
 }
 

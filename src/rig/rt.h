@@ -168,7 +168,9 @@ struct rig_rt_store {
 	struct rig_rt_deferred *deferred;
 };
 
-struct rig_rt_staging; /* staging.c */
+struct rig_rt_staging;  /* staging.c */
+struct rig_rt_attached; /* profile.h */
+struct rig_rt_record;
 
 struct rig_device {
 	/* Constant after open. */
@@ -191,7 +193,8 @@ struct rig_device {
 
 	struct rig_rt_lock lock;
 	struct rig_rt_event changed; /* life, turn */
-	bool turn;                   /* a hot call is in flight without the lock */
+	bool plain; /* live, never blocks, no profile: a hot call needs the lock and nothing more */
+	bool turn;  /* a hot call is in flight without the lock */
 	bool reaping;
 	uint32_t inflight; /* counted calls */
 	uint64_t base;
@@ -203,6 +206,12 @@ struct rig_device {
 	/* The latest value of each producer that its queues wait for. */
 	uint32_t nproducers;
 	uint64_t producers[RT_WAITS];
+
+	/* Profiles (profile.c): who takes one, and the timed values that are not collected. Under the turn. */
+	struct rig_rt_attached *attached;
+	struct rig_rt_record *records, *last_record;
+	uint32_t nrecords;
+	atomic_bool profiled; /* whether `attached` is not empty */
 
 	struct rig_rt_lock memory;
 	struct rig_rt_store store;
@@ -355,9 +364,10 @@ struct rig_rt_map {
 struct rig_rt_mem {
 	_Atomic uint32_t refs;
 	enum rig_memory kind;
-	bool host_owned;      /* over memory of the program's: neither cached nor counted */
-	bool counted;         /* in the device's budget */
-	atomic_bool exported; /* its bus addresses were given out: never another buffer's, so not cached */
+	bool host_owned; /* over memory of the program's: neither cached nor counted */
+	bool counted;    /* in the device's budget */
+	atomic_bool
+	        exported; /* its bus addresses or a dma-buf were given out: the driver's affair, so not cached */
 	struct rig_device *owner; /* a reference */
 	void *region;
 	struct rig_location at;
@@ -430,9 +440,12 @@ struct rig_rt_use {
 	bool write;
 };
 
+struct rig_rt_launch;
+
 struct rig_rt_job {
 	struct rig_device *device;
 	const struct rig_part *parts;
+	const struct rig_rt_launch *launches; /* one a part, for profiles; NULL: no part is a launch */
 	uint32_t nparts;
 	void *scratch;
 	const struct rig_run *run;
@@ -455,6 +468,35 @@ int rig_rt_stage_copy(struct rig_buffer *dst, uint64_t dst_offset, struct rig_bu
 /* Puts the staging memory; no copy is in flight. */
 void rig_rt_staging_drop(struct rig_device *d);
 
+/* ---- Profiles of what the host does (profile_event.c), cheap where none is taken ---- */
+
+void rig_rt_note_slow(struct rig_device *d, enum rig_event_kind kind, uint64_t start, uint64_t bytes);
+
+static inline bool rig_rt_profiled(const struct rig_device *d)
+{
+	return atomic_load_explicit(&d->profiled, memory_order_relaxed);
+}
+
+/* When something starts that rig_rt_note will tell. */
+static inline uint64_t rig_rt_note_start(const struct rig_device *d)
+{
+	return rig_rt_profiled(d) ? rig_now_ns() : 0;
+}
+
+/* Tells what the host did with the device since `start`, if it started under a profile. */
+static inline void rig_rt_note(struct rig_device *d, enum rig_event_kind kind, uint64_t start, uint64_t bytes)
+{
+	if (start)
+		rig_rt_note_slow(d, kind, start, bytes);
+}
+
+/* Tells that what it holds changed; without its `memory` lock. */
+static inline void rig_rt_note_memory(struct rig_device *d)
+{
+	if (__builtin_expect(rig_rt_profiled(d), 0))
+		rig_rt_note_slow(d, RIG_EVENT_MEMORY, 0, 0);
+}
+
 /* ---- Images and submissions ---- */
 
 struct rig_image {
@@ -471,8 +513,9 @@ struct rig_rt_kept {
 	void (*put)(void *object);
 };
 
-/* What a run must know of a launch. */
+/* What a run and a profile must know of a launch. */
 struct rig_rt_launch {
+	const char *function;
 	bool has_threads;
 	uint32_t threads;
 };

@@ -252,6 +252,7 @@ void rig_rt_job_init(struct rig_rt_job *job, struct rig_submission *s)
 	job->device = s->device;
 	job->parts = s->parts;
 	job->nparts = s->nparts;
+	job->launches = s->launches;
 	job->scratch = s->scratch;
 	job->run = &no_run;
 	job->fixed = s->fixed_uses;

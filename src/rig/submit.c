@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rt.h"
+#include "profile.h"
 
 /* A driver that answers RIG_GROW again and again after growth breaks the contract. */
 #define MOST_GROWTHS 16u
@@ -136,7 +136,7 @@ static int follow_memory(
 	return code;
 }
 
-static int collect(
+static inline int collect(
         struct follow *f, const struct rig_rt_job *job, const struct rig_point *waits, uint32_t nwaits)
 {
 	uint32_t i;
@@ -145,9 +145,9 @@ static int collect(
 	f->n = 0;
 	for (i = 0; i < nwaits && !code; i++)
 		code = follow_point(f, job->device, waits[i].bits);
-	if (!code)
+	if (!code && job->nfixed)
 		code = follow_memory(f, job->device, job->fixed, job->nfixed);
-	return code ? code : follow_memory(f, job->device, job->uses, job->nuses);
+	return code || !job->nuses ? code : follow_memory(f, job->device, job->uses, job->nuses);
 }
 
 /* Drops producers that are past the value the queues wait for. */
@@ -196,13 +196,18 @@ static int record(struct rig_device *d, const struct follow *f)
 	return 0;
 }
 
-static int ask_room(struct rig_device *d, const struct rig_rt_job *job, uint32_t nwaits)
+/* What needs no turn: `plain` is the device's, a constant where these functions are inlined. */
+
+__attribute__((always_inline)) static inline int ask_room(
+        struct rig_device *d, const struct rig_rt_job *job, uint32_t nwaits, bool plain)
 {
 	int answer;
 
-	rig_rt_hot_begin(d);
+	if (!plain)
+		rig_rt_hot_begin(d);
 	answer = d->hot->room(d->edge, job->parts, job->nparts, nwaits, job->run, job->scratch);
-	rig_rt_hot_end(d);
+	if (!plain)
+		rig_rt_hot_end(d);
 	return answer;
 }
 
@@ -228,32 +233,41 @@ static inline void stamp(const struct rig_rt_job *job, uint64_t bits)
 		atomic_store_explicit(job->last, rig_rt_value_of(bits), memory_order_release);
 }
 
+/* With the lock. Answers true: the device was lost. */
+static bool lose_submit(struct rig_device *d, int answer, const char *failure)
+{
+	return rig_rt_lose_locked(d,
+	        answer == RIG_FAILED && failure ? failure
+	                                        : "the driver's submit gave no answer of the contract",
+	        true);
+}
+
 /* Nothing between the value and the end of the turn can fail without losing the device. */
-static bool hand_over(
-        struct rig_device *d, const struct rig_rt_job *job, const struct follow *f, uint64_t *bits)
+__attribute__((always_inline)) static inline bool hand_over(struct rig_device *d,
+        const struct rig_rt_job *job, const struct follow *f, uint64_t *bits, bool plain)
 {
 	struct rig_rt_slot *slot = rig_rt_slot(d);
 	uint64_t value = atomic_load_explicit(&slot->submitted, memory_order_relaxed) + 1;
+	struct rig_rt_record *record = plain ? NULL : rig_rt_record_make(d, job, value);
 	const char *failure = NULL;
+	bool lost = false;
 	int answer;
 
 	*bits = rig_rt_bits(d->slot, value);
 	/* Before the call, so that memory is never seen unused while its work is under way. */
 	stamp(job, *bits);
 	atomic_store_explicit(&slot->submitted, value, memory_order_release);
-	rig_rt_hot_begin(d);
+	if (!plain)
+		rig_rt_hot_begin(d);
 	answer = d->hot->submit(d->edge, value, job->parts, job->nparts, f->waits, f->n, job->run,
-	        job->scratch, NULL, &failure);
-	rig_rt_hot_end(d);
+	        job->scratch, record ? &record->times : NULL, &failure);
+	if (!plain)
+		rig_rt_hot_end(d);
 	if (answer == RIG_COMMITTED)
 		atomic_store_explicit(&slot->committed, value, memory_order_release);
 	else if (answer != RIG_OK)
-		return rig_rt_lose_locked(d,
-		        answer == RIG_FAILED && failure
-		                ? failure
-		                : "the driver's submit gave no answer of the contract",
-		        true);
-	return false;
+		lost = lose_submit(d, answer, failure);
+	return record && rig_rt_record_handed(d, record) ? true : lost;
 }
 
 static int grow(struct rig_device *d, const struct rig_rt_job *job, uint32_t nwaits)
@@ -290,7 +304,7 @@ static int await_room(struct rig_device *d, uint64_t seen)
 	return rig_rt_wait_value(d, seen + 1);
 }
 
-static int never(struct rig_device *d)
+__attribute__((cold)) static int never(struct rig_device *d)
 {
 	const char *why = rig_error();
 
@@ -306,58 +320,101 @@ enum step {
 	STEP_FAIL,
 };
 
-/* One turn. *code with STEP_FAIL; *seen with STEP_LATER. */
-static enum step take_turn(
-        const struct rig_rt_job *job, const struct follow *f, uint64_t *bits, uint64_t *seen, int *code)
-{
-	struct rig_device *d = job->device;
-	enum step step = STEP_FAIL;
-	bool lost = false;
+struct turn {
+	const struct rig_rt_job *job;
+	const struct follow *follow;
+	uint64_t bits; /* STEP_DONE: the point */
+	uint64_t seen; /* STEP_LATER: the word before room was asked */
+	int code;      /* STEP_FAIL */
+	bool lost;     /* this turn lost the device */
+};
 
-	rig_rt_lock(&d->lock);
-	if (!rig_rt_turn_take(d)) {
-		rig_rt_unlock(&d->lock);
-		*code = rig_rt_lost_error(d);
-		return STEP_FAIL;
-	}
-	*seen = rig_rt_word(d->slot);
-	switch (ask_room(d, job, f->n)) {
-	case RIG_FITS:
-		*code = rig_rt_life_of(d) == RT_LIVE ? record(d, f) : rig_rt_lost_error(d);
-		if (*code == -EAGAIN)
-			step = STEP_HOST;
-		if (!*code) {
-			lost = hand_over(d, job, f, bits);
-			step = STEP_DONE;
-		}
-		break;
+/* The rest of a turn in which the work does not fit now. */
+static enum step not_now(struct turn *t, int answer)
+{
+	struct rig_device *d = t->job->device;
+
+	switch (answer) {
 	case RIG_LATER:
-		step = STEP_LATER;
-		break;
+		return STEP_LATER;
 	case RIG_GROW:
-		step = STEP_GROW;
-		break;
+		return STEP_GROW;
 	case RIG_NEVER:
-		*code = never(d);
+		t->code = never(d);
 		break;
 	default:
-		lost = rig_rt_lose_locked(d, "the driver's room gave no answer of the contract", true);
-		*code = RIG_LOST;
+		t->lost = rig_rt_lose_locked(d, "the driver's room gave no answer of the contract", true);
+		t->code = RIG_LOST;
 	}
+	return STEP_FAIL;
+}
+
+static enum step end_turn(struct turn *t, enum step step)
+{
+	struct rig_device *d = t->job->device;
+
 	if (step == STEP_DONE && rig_rt_life_of(d) != RT_LIVE) {
 		step = STEP_FAIL;
-		*code = RIG_LOST;
+		t->code = RIG_LOST;
 	}
 	rig_rt_turn_give(d);
-	if (step == STEP_DONE)
-		return step;
-	if (lost) {
+	if (t->lost) {
 		rig_rt_failure_note(d->name, d->dead->reason);
 		rig_rt_lose_finish(d);
 	}
-	if (step == STEP_FAIL && *code == RIG_LOST && !rig_rt_is_live(d))
+	if (step == STEP_FAIL && t->code == RIG_LOST && !rig_rt_is_live(d))
 		(void)rig_rt_lost_error(d);
 	return step;
+}
+
+/* A turn of a driver that may block, under a profile, or of a device that is lost. */
+__attribute__((noinline)) static enum step take_full_turn(struct turn *t)
+{
+	struct rig_device *d = t->job->device;
+	enum step step = STEP_FAIL;
+	int answer;
+
+	if (!rig_rt_turn_take(d)) {
+		rig_rt_unlock(&d->lock);
+		t->code = rig_rt_lost_error(d);
+		return STEP_FAIL;
+	}
+	t->seen = rig_rt_word(d->slot);
+	answer = ask_room(d, t->job, t->follow->n, false);
+	if (answer != RIG_FITS)
+		return end_turn(t, not_now(t, answer));
+	t->code = rig_rt_life_of(d) == RT_LIVE ? record(d, t->follow) : rig_rt_lost_error(d);
+	if (t->code == -EAGAIN)
+		step = STEP_HOST;
+	if (!t->code) {
+		t->lost = hand_over(d, t->job, t->follow, &t->bits, false);
+		step = STEP_DONE;
+	}
+	return end_turn(t, step);
+}
+
+static inline enum step take_turn(struct turn *t)
+{
+	struct rig_device *d = t->job->device;
+	int answer;
+
+	rig_rt_lock(&d->lock);
+	if (__builtin_expect(!d->plain, 0))
+		return take_full_turn(t);
+	t->seen = rig_rt_word(d->slot);
+	answer = ask_room(d, t->job, t->follow->n, true);
+	if (__builtin_expect(answer != RIG_FITS, 0))
+		return end_turn(t, not_now(t, answer));
+	if (t->follow->n) {
+		t->code = record(d, t->follow);
+		if (t->code)
+			return end_turn(t, t->code == -EAGAIN ? STEP_HOST : STEP_FAIL);
+	}
+	t->lost = hand_over(d, t->job, t->follow, &t->bits, true);
+	if (__builtin_expect(t->lost, 0))
+		return end_turn(t, STEP_DONE);
+	rig_rt_unlock(&d->lock);
+	return STEP_DONE;
 }
 
 static int wait_on_host(struct follow *f)
@@ -371,38 +428,49 @@ static int wait_on_host(struct follow *f)
 	return code;
 }
 
+/* What keeps the work from being handed over now: 0 to try again. */
+static int overcome(struct turn *t, struct follow *follow, enum step step, unsigned *growths)
+{
+	struct rig_device *d = t->job->device;
+
+	switch (step) {
+	case STEP_LATER:
+		return await_room(d, t->seen);
+	case STEP_GROW:
+		if ((*growths)++ == MOST_GROWTHS)
+			rig_rt_lose(d, "room asks for growth again and again", true);
+		return grow(d, t->job, follow->n);
+	case STEP_HOST:
+		return wait_on_host(follow);
+	default:
+		return t->code;
+	}
+}
+
 int rig_rt_submit(
         const struct rig_rt_job *job, const struct rig_point *waits, uint32_t nwaits, struct rig_point *point)
 {
-	struct rig_device *d = job->device;
 	struct follow follow;
-	uint64_t bits = 0, seen = 0;
+	struct turn turn;
 	unsigned growths = 0;
+	enum step step;
 	int code;
 
 	if (rig_rt_forked())
-		return rig_rt_lost_error(d);
+		return rig_rt_lost_error(job->device);
+	turn.job = job;
+	turn.follow = &follow;
+	turn.code = 0;
+	turn.lost = false;
 	code = collect(&follow, job, waits, nwaits);
 	while (!code) {
-		switch (take_turn(job, &follow, &bits, &seen, &code)) {
-		case STEP_DONE:
+		step = take_turn(&turn);
+		if (__builtin_expect(step == STEP_DONE, 1)) {
 			if (point)
-				point->bits = bits;
+				point->bits = turn.bits;
 			return 0;
-		case STEP_LATER:
-			code = await_room(d, seen);
-			break;
-		case STEP_GROW:
-			if (growths++ == MOST_GROWTHS)
-				rig_rt_lose(d, "room asks for growth again and again", true);
-			code = grow(d, job, follow.n);
-			break;
-		case STEP_HOST:
-			code = wait_on_host(&follow);
-			break;
-		case STEP_FAIL:
-			break;
 		}
+		code = overcome(&turn, &follow, step, &growths);
 	}
 	return code;
 }

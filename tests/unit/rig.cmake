@@ -2,3 +2,4 @@
 foreach(name IN ITEMS open submit buffer image order loss fork threads)
   rig_test(test_rig_${name} SOURCES test_rig_${name}.c LINKS test_polled LABEL unit)
 endforeach()
+rig_test(test_rig_profile SOURCES test_rig_profile.c LINKS test_polled PkgConfig::JSONC LABEL unit)
