@@ -34,7 +34,9 @@ static const struct rig_doctor_row rows[] = {
                 "machine where they are not remapped"},
         {"vfio-pci", RIG_FIX, RIG_OF_MACHINE, rig_look_vfio_pci, "the driver vfio-pci is not loaded"},
         {"back-end", RIG_FIX, RIG_OF_MACHINE, rig_look_back_end,
-                "neither vfio_iommu_type1 nor iommufd is loaded: nothing maps memory for functions"},
+                "what maps memory for functions, vfio_iommu_type1 or iommufd, is not loaded"},
+        {"no-node", RIG_FIX, RIG_OF_FUNCTION, rig_look_no_cdev,
+                "the function has no node of its own, which iommufd needs"},
         {"in-use", RIG_STOP, RIG_OF_FUNCTION, rig_look_in_use, "the machine works through this function"},
         {"driver", RIG_FIX, RIG_OF_FUNCTION, rig_look_driver, "the function is not with vfio-pci"},
         {"mate-in-use", RIG_STOP, RIG_OF_FUNCTION, rig_look_mates_used,
@@ -57,10 +59,9 @@ static const struct rig_doctor_row rows[] = {
                 "management agent, shared graphics memory"},
         {"token", RIG_FIX, RIG_OF_FUNCTION, rig_look_token,
                 "the physical function of this virtual one is with vfio-pci: who opens the virtual one needs "
-                "its owner's "
-                "token, which this library does not send"},
+                "its owner's token"},
         {"power", RIG_FIX, RIG_OF_FUNCTION, rig_look_power,
-                "the function is powered off and does not answer"},
+                "the function sleeps or is powered off, and does not answer"},
         {"link", RIG_FIX, RIG_OF_FUNCTION, rig_look_link,
                 "configuration space reads all ones: the function has no power, or its link is down. If "
                 "looking "
@@ -78,9 +79,8 @@ static const struct rig_doctor_row rows[] = {
         {"virtual-functions", RIG_NOTE, RIG_OF_FUNCTION, rig_look_virtuals,
                 "the function has virtual functions, which vanish when its driver changes"},
         {"memlock", RIG_FIX, RIG_OF_MACHINE, rig_look_memlock,
-                "less memory may be locked than the function needs pinned (type1 counts it once for each "
-                "function's "
-                "address space, iommufd once for each user)"},
+                "less memory may be locked (RLIMIT_MEMLOCK) than the function needs pinned (type1 counts it "
+                "once for each function's address space, iommufd once for each user)"},
         {"entry-limit", RIG_FIX, RIG_OF_MACHINE, rig_look_entries,
                 "the kernel allows fewer DMA mappings than are needed (ENOSPC)"},
         {"mask", RIG_STOP, RIG_OF_FUNCTION, rig_look_mask,
@@ -185,11 +185,6 @@ bool rig_attribute(const struct rig_exam *x, const char *bdf, const char *name, 
 	return rig_ksysfs_line(x->root, rig_attribute_path(bdf, name), to, bytes);
 }
 
-bool rig_is_vfio_driver(const char *driver)
-{
-	return strncmp(driver, "vfio-", 5) == 0 || strstr(driver, "_vfio_pci");
-}
-
 bool rig_is_isolated(const struct rig_exam *x)
 {
 	return x->s.group >= 0 && !x->s.noiommu;
@@ -222,8 +217,20 @@ unsigned rig_kernel_release(const struct rig_exam *x)
 
 /* -- The examination -- */
 
+static bool is_among(const char *ids, const char *id)
+{
+	size_t n = strlen(id);
+
+	for (const char *at = ids; (at = strstr(at, id)); at += n)
+		if ((at == ids || at[-1] == ' ') && (!at[n] || at[n] == ' '))
+			return true;
+	return false;
+}
+
 static bool applies(const struct rig_exam *x, const struct rig_doctor_row *row)
 {
+	if (x->ask->only && !is_among(x->ask->only, row->id))
+		return false;
 	switch (row->scope) {
 	case RIG_OF_FUNCTION:
 		return x->function;
@@ -233,6 +240,41 @@ static bool applies(const struct rig_exam *x, const struct rig_doctor_row *row)
 		return true;
 	}
 }
+
+/* -- In one line -- */
+
+/* What is done by hand is marked with a '#' where commands are listed. */
+static void add_commands(struct rig_text *t, const char *text)
+{
+	const char *joint = "; run: ";
+
+	while (*text) {
+		size_t n = strcspn(text, "\n");
+		bool hand = *text == '#';
+
+		rig_text_addf(t, "%s%.*s", hand ? "; " : joint, (int)n - 2 * hand, text + 2 * hand);
+		joint = hand ? "; run: " : "; ";
+		text += n + (text[n] == '\n');
+	}
+}
+
+void rig_doctor_line(const struct rig_diagnosis *d, char *line, size_t bytes)
+{
+	struct rig_text t;
+
+	rig_text_init(&t, line, bytes);
+	*line = 0;
+	for (unsigned i = 0; i < d->count; i++) {
+		const struct rig_finding *f = &d->finding[i];
+
+		if (i == 0 || f->id != f[-1].id)
+			rig_text_addf(&t, "%s%s", i ? "; " : "", f->text);
+		rig_text_addf(&t, " (%s: %s)", f->file, f->content);
+		add_commands(&t, f->command);
+	}
+}
+
+/* -- */
 
 int rig_doctor_examine(const struct rig_doctor_ask *ask, struct rig_diagnosis *out)
 {

@@ -4,7 +4,7 @@
 
 /*
  * What stands between a PCI function and a program that drives it through VFIO, and the command that removes
- * it.
+ * it. rigctl doctor prints it; an open that fails says it of what it met (src/vfio/kernel_explain.c).
  *
  * The answer is a function of the files below a root and of nothing else: /sys, /proc, /dev/vfio and
  * /run/rig-vfio of this machine ("") or of a captured tree (docs/doctor.md). Files are read; nothing is
@@ -48,11 +48,34 @@ struct rig_diagnosis {
 	bool cut;                                           /* there were more; the verdict knows them */
 };
 
+/* How the function is to be reached. */
+enum rig_doctor_way {
+	RIG_DOCTOR_ANY, /* one of iommufd and type1 is enough */
+	RIG_DOCTOR_IOMMUFD,
+	RIG_DOCTOR_TYPE1,
+	RIG_DOCTOR_NOIOMMU,
+};
+
+/* What an attempt has shown beside the files; all zero before one. */
+struct rig_doctor_seen {
+	bool open;         /* the function is open, which wakes it: whatever sleeps now stays asleep */
+	bool ones;         /* its configuration space answered all ones */
+	bool full;         /* the kernel refused another mapping */
+	bool unlocked;     /* the kernel refused to pin memory */
+	bool certain;      /* memlock: only what the kernel counts without doubt */
+	uint64_t mappings; /* that there are in the function's address space */
+	uint64_t pinned;   /* bytes of them */
+};
+
 struct rig_doctor_ask {
 	const char *root; /* "" for this machine; without a '/' at its end */
 	const char *bdf;  /* "0000:65:00.0"; NULL: the machine alone */
 	uint64_t pin;     /* bytes of host memory that will be pinned for the function; 0: RIG_DOCTOR_PIN */
 	unsigned mask;    /* bits of the function's DMA addresses; 0: what sysfs says, if it does */
+	enum rig_doctor_way way;
+	bool token;       /* the owner's token is known, and will be sent */
+	const char *only; /* ids with a space between them: nothing else is looked for. NULL: everything */
+	struct rig_doctor_seen seen;
 	/* The name of what drives functions of this kind, NULL for nothing; may be NULL: then it is not
 	 * said. */
 	const char *(*port)(unsigned vendor, unsigned device);
@@ -63,6 +86,9 @@ struct rig_doctor_ask {
 
 /* -EINVAL: bdf is no PCI address. A function that is not there is a finding. */
 int rig_doctor_examine(const struct rig_doctor_ask *ask, struct rig_diagnosis *out);
+
+/* The findings as one line, for an error: what is the matter, the evidence, the commands. "" for nothing. */
+void rig_doctor_line(const struct rig_diagnosis *diagnosis, char *line, size_t bytes);
 
 /* "note", "fix", "stop". */
 const char *rig_severity_name(enum rig_severity severity);

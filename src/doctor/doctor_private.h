@@ -51,8 +51,6 @@ bool rig_attribute(const struct rig_exam *x, const char *bdf, const char *name, 
 /* The path of it, valid until the next call but three. */
 const char *rig_attribute_path(const char *bdf, const char *name);
 
-/* A driver through which VFIO gives functions out. */
-bool rig_is_vfio_driver(const char *driver);
 /* The function's group is one of an IOMMU. */
 bool rig_is_isolated(const struct rig_exam *x);
 /* Whether the machine has a group that is not made up by vfio for no-IOMMU. */
@@ -80,6 +78,7 @@ void rig_look_remapping(struct rig_exam *x);
 void rig_look_unsafe(struct rig_exam *x);
 void rig_look_vfio_pci(struct rig_exam *x);
 void rig_look_back_end(struct rig_exam *x);
+void rig_look_no_cdev(struct rig_exam *x);
 void rig_look_lockdown(struct rig_exam *x);
 
 void rig_look_memlock(struct rig_exam *x);

@@ -17,6 +17,11 @@
 /* Bits of a resource's flags (Linux's ioport.h, as the file "resource" shows them). */
 #define RESOURCE_MEMORY 0x200u
 
+bool rig_is_vfio_driver(const char *driver)
+{
+	return strncmp(driver, "vfio-", 5) == 0 || strstr(driver, "_vfio_pci");
+}
+
 bool rig_ksysfs_is_bdf(const char *text)
 {
 	static const char form[] = "hhhh:hh:hh.h";
@@ -155,7 +160,7 @@ static void read_resources(const char *root, struct rig_ksysfs *s)
 
 int rig_ksysfs_read(const char *root, const char *bdf, struct rig_ksysfs *out)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], text[RIG_KSYSFS_NAME];
 
 	memset(out, 0, sizeof(*out));
 	if (!rig_ksysfs_is_bdf(bdf))
@@ -172,6 +177,8 @@ int rig_ksysfs_read(const char *root, const char *bdf, struct rig_ksysfs *out)
 	out->link_width = number_or(root, bdf, "current_link_width", -1);
 	out->link_most = number_or(root, bdf, "max_link_width", -1);
 	out->numa = number_or(root, bdf, "numa_node", -1);
+	link_name(root, bdf, "physfn", text, sizeof(text));
+	out->virtual = *text;
 	read_group(root, out);
 	read_cdev(root, out);
 	read_resources(root, out);

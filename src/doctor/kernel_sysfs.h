@@ -18,6 +18,7 @@ struct rig_ksysfs {
 	unsigned vendor, device, class_code;
 	char driver[RIG_KSYSFS_NAME];        /* "" if none */
 	int group;                           /* -1: none */
+	bool virtual;                        /* of another function (physfn) */
 	bool noiommu;                        /* the group is one that vfio made up, with no IOMMU behind it */
 	char cdev[RIG_KSYSFS_NAME];          /* below /dev/vfio/devices, "" if none */
 	char power[16];                      /* "D0", "D3cold", ...; "unknown", "" on older kernels */
@@ -27,6 +28,9 @@ struct rig_ksysfs {
 	uint64_t bar[RIG_KSYSFS_BARS];       /* bus addresses; 0: none */
 	uint64_t bar_bytes[RIG_KSYSFS_BARS]; /* 0: none */
 };
+
+/* A driver through which VFIO gives functions out. */
+bool rig_is_vfio_driver(const char *driver);
 
 /* "0000:65:00.0", lower case. */
 bool rig_ksysfs_is_bdf(const char *text);

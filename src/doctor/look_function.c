@@ -74,10 +74,12 @@ void rig_look_token(struct rig_exam *x)
 	struct rig_ksysfs physical;
 	struct rig_finding *f;
 
-	if (!rig_ksysfs_link(x->root, rig_attribute_path(x->s.bdf, "physfn"), owner, sizeof(owner)) ||
+	if (x->ask->token ||
+	        !rig_ksysfs_link(x->root, rig_attribute_path(x->s.bdf, "physfn"), owner, sizeof(owner)) ||
 	        rig_ksysfs_read(x->root, owner, &physical) || strcmp(physical.driver, "vfio-pci") != 0)
 		return;
 	f = rig_found(x, rig_attribute_path(x->s.bdf, "physfn"), "%s, which is with vfio-pci", owner);
+	rig_command(f, "# the device string with the owner's token: %s,vf-token=UUID", x->s.bdf);
 	rig_command(f, "rigctl unbind %s   # its kernel driver then makes the virtual functions", owner);
 }
 
@@ -87,7 +89,9 @@ void rig_look_power(struct rig_exam *x)
 {
 	struct rig_finding *f;
 
-	if (strcmp(x->s.power, "D3cold") != 0 && strcmp(x->s.power, "error") != 0)
+	/* Runtime power management puts what nobody has open into D3hot, and opening takes it out. */
+	if (strcmp(x->s.power, "D3cold") != 0 && strcmp(x->s.power, "error") != 0 &&
+	        !(x->ask->seen.open && strcmp(x->s.power, "D3hot") == 0))
 		return;
 	f = rig_found(x, rig_attribute_path(x->s.bdf, "power_state"), "%s", x->s.power);
 	rig_command(f, "echo 0 > %s; echo on > %s", rig_attribute_path(x->s.bdf, "d3cold_allowed"),
@@ -96,21 +100,27 @@ void rig_look_power(struct rig_exam *x)
 	        rig_attribute_path(x->s.bdf, "remove"));
 }
 
+static bool reads_ones(const struct rig_exam *x)
+{
+	size_t bytes;
+	char *config = rig_tree_read(x->root, rig_attribute_path(x->s.bdf, "config"), &bytes);
+	bool ones = config && bytes >= 2 && config[0] == '\xff' && config[1] == '\xff';
+
+	free(config);
+	return ones || x->ask->seen.ones;
+}
+
 /* A width of 0 alone says little: virtual machines show it for links that work. */
 void rig_look_link(struct rig_exam *x)
 {
-	size_t bytes;
-	char *config = rig_tree_read(x->root, rig_attribute_path(x->s.bdf, "config"), &bytes),
-	     *vendor = config;
 	char lanes[48] = "";
 
-	if (vendor && bytes >= 2 && vendor[0] == '\xff' && vendor[1] == '\xff') {
-		if (x->s.link_most > 0)
-			snprintf(lanes, sizeof(lanes), "; %d of %d lanes", x->s.link_width, x->s.link_most);
-		rig_command(rig_found(x, rig_attribute_path(x->s.bdf, "config"), "vendor id ffff%s", lanes),
-		        "echo 1 > %s; echo 1 > /sys/bus/pci/rescan", rig_attribute_path(x->s.bdf, "remove"));
-	}
-	free(config);
+	if (!reads_ones(x))
+		return;
+	if (x->s.link_most > 0)
+		snprintf(lanes, sizeof(lanes), "; %d of %d lanes", x->s.link_width, x->s.link_most);
+	rig_command(rig_found(x, rig_attribute_path(x->s.bdf, "config"), "vendor id ffff%s", lanes),
+	        "echo 1 > %s; echo 1 > /sys/bus/pci/rescan", rig_attribute_path(x->s.bdf, "remove"));
 }
 
 void rig_look_aspm(struct rig_exam *x)

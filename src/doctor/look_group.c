@@ -331,6 +331,7 @@ void rig_look_node(struct rig_exam *x)
 {
 	char group[64], cdev[128];
 	struct node by_group = {.path = group}, by_cdev = {.path = cdev}, iommu = {.path = "/dev/iommu"};
+	struct node *n = &by_group;
 	struct user u = {.known = false};
 	char *status = rig_tree_read(x->root, "/proc/self/status", NULL);
 	struct rig_finding *f;
@@ -341,12 +342,18 @@ void rig_look_node(struct rig_exam *x)
 		return;
 	snprintf(group, sizeof(group), "/dev/vfio/%s%d", x->s.noiommu ? "noiommu-" : "", x->s.group);
 	snprintf(cdev, sizeof(cdev), "/dev/vfio/devices/%s", x->s.cdev);
-	if (check_node(x, &u, &by_group) ||
-	        (*x->s.cdev && check_node(x, &u, &by_cdev) && check_node(x, &u, &iommu)) ||
-	        !read_node(x, &by_group))
+	if (x->ask->way != RIG_DOCTOR_IOMMUFD && check_node(x, &u, &by_group))
 		return;
-	f = rig_found(x, group, "mode %03o, owner %u, group %u; the user is %u", by_group.mode, by_group.uid,
-	        by_group.gid, u.uid);
+	if (x->ask->way != RIG_DOCTOR_TYPE1 && *x->s.cdev && check_node(x, &u, &by_cdev) &&
+	        check_node(x, &u, &iommu))
+		return;
+	/* Where either would do, the group's node is named, which every kernel has. */
+	if (x->ask->way == RIG_DOCTOR_IOMMUFD)
+		n = check_node(x, &u, &by_cdev) ? &iommu : &by_cdev;
+	if (!read_node(x, n))
+		return;
+	f = rig_found(
+	        x, n->path, "mode %03o, owner %u, group %u; the user is %u", n->mode, n->uid, n->gid, u.uid);
 	rig_command(
-	        f, "rigctl bind --user %u %s   # as root; or: chown %u %s", u.uid, x->s.bdf, u.uid, group);
+	        f, "rigctl bind --user %u %s   # as root; or: chown %u %s", u.uid, x->s.bdf, u.uid, n->path);
 }

@@ -162,11 +162,33 @@ void rig_look_vfio_pci(struct rig_exam *x)
 
 void rig_look_back_end(struct rig_exam *x)
 {
-	if (!rig_tree_exists(x->root, "/sys/module") || rig_tree_exists(x->root, RIG_TYPE1) ||
-	        rig_tree_exists(x->root, IOMMUFD) || (x->function && x->s.noiommu))
+	bool type1 = rig_tree_exists(x->root, RIG_TYPE1), iommufd = rig_tree_exists(x->root, IOMMUFD);
+	enum rig_doctor_way way = x->ask->way;
+
+	if (!rig_tree_exists(x->root, "/sys/module") || (x->function && x->s.noiommu))
 		return;
-	rig_command(rig_found(x, "/sys/module", "no vfio_iommu_type1; no " IOMMUFD),
-	        "modprobe vfio_iommu_type1 || modprobe iommufd");
+	if (way == RIG_DOCTOR_TYPE1 ? type1 : way == RIG_DOCTOR_IOMMUFD ? iommufd : type1 || iommufd)
+		return;
+	if (way == RIG_DOCTOR_TYPE1)
+		rig_command(rig_found(x, "/sys/module", "no vfio_iommu_type1"), "modprobe vfio_iommu_type1");
+	else if (way == RIG_DOCTOR_IOMMUFD)
+		rig_command(rig_found(x, "/sys/class/misc", "no iommu"), "modprobe iommufd");
+	else
+		rig_command(rig_found(x, "/sys/module", "no vfio_iommu_type1; no " IOMMUFD),
+		        "modprobe vfio_iommu_type1 || modprobe iommufd");
+}
+
+/* Only who asks for iommufd needs one. */
+void rig_look_no_cdev(struct rig_exam *x)
+{
+	char line[64];
+
+	if (x->ask->way != RIG_DOCTOR_IOMMUFD || *x->s.cdev || !rig_is_vfio_driver(x->s.driver))
+		return;
+	(void)rig_ksysfs_line(x->root, "/proc/sys/kernel/osrelease", line, sizeof(line));
+	rig_command(rig_found(x, rig_attribute_path(x->s.bdf, "vfio-dev"), "none%s%s",
+	                    *line ? "; Linux " : "", line),
+	        "# take Linux 6.6 or later with CONFIG_VFIO_DEVICE_CDEV, or transport=type1");
 }
 
 void rig_look_lockdown(struct rig_exam *x)

@@ -23,6 +23,9 @@
 
 enum { LINE = 256 };
 
+/* Mappings beside arenas: the segments and rings that a port maps by themselves. */
+#define BESIDE 16u
+
 struct field {
 	const char *name;
 	char text[LINE];
@@ -62,16 +65,28 @@ static bool may_lock_all(const struct rig_exam *x)
 	return field(x, STATUS, "CapEff:", &f) && (strtoull(f.text, NULL, 16) >> CAP_IPC_LOCK & 1);
 }
 
-static uint64_t locked_now(const struct rig_exam *x)
+static uint64_t status_bytes(const struct rig_exam *x, const char *name)
 {
 	struct field f;
-	uint64_t kib = 0;
 
-	if (field(x, STATUS, "VmLck:", &f))
-		kib += strtoull(f.text, NULL, 10);
-	if (field(x, STATUS, "VmPin:", &f))
-		kib += strtoull(f.text, NULL, 10);
-	return kib << KIB_SHIFT;
+	return field(x, STATUS, name, &f) ? strtoull(f.text, NULL, 10) << KIB_SHIFT : 0;
+}
+
+/*
+ * What counts already. type1 compares what this process has locked. iommufd compares what the user has
+ * pinned, of which VmPin says little: other processes are not in it, and pins that are not the user's are.
+ * Only what this library pinned itself is certain.
+ */
+static uint64_t counted(const struct rig_exam *x)
+{
+	const struct rig_doctor_seen *seen = &x->ask->seen;
+	uint64_t pinned = seen->pinned;
+
+	if (x->ask->way == RIG_DOCTOR_TYPE1)
+		return status_bytes(x, "VmLck:");
+	if (!seen->certain && pinned < status_bytes(x, "VmPin:"))
+		pinned = status_bytes(x, "VmPin:");
+	return pinned + (x->ask->way == RIG_DOCTOR_ANY ? status_bytes(x, "VmLck:") : 0);
 }
 
 static uint64_t bar_bytes(const struct rig_exam *x)
@@ -83,55 +98,81 @@ static uint64_t bar_bytes(const struct rig_exam *x)
 	return bytes;
 }
 
+/* Pages are pinned whole. */
+static uint64_t kib(uint64_t bytes)
+{
+	return (bytes + (1u << KIB_SHIFT) - 1) >> KIB_SHIFT;
+}
+
+static void add_notes(const struct rig_exam *x, bool below, char *text, size_t bytes)
+{
+	struct rig_text t;
+
+	rig_text_init(&t, text, bytes);
+	if (!below)
+		rig_text_addf(&t, "; other processes of the user count too");
+	if (bar_bytes(x))
+		rig_text_addf(&t, "; peers that map its BARs may be charged %" PRIu64 " KiB more",
+		        kib(bar_bytes(x)));
+}
+
 void rig_look_memlock(struct rig_exam *x)
 {
-	uint64_t limit, need = x->pin + locked_now(x), bars = bar_bytes(x);
+	uint64_t limit, have = counted(x), need = x->pin + have;
 	struct rig_finding *f;
 	struct field line;
-	char more[96] = "";
+	char more[128] = "";
 
 	if (!field(x, LIMITS, "Max locked memory", &line) || !isdigit((unsigned char)*line.text) ||
 	        may_lock_all(x))
 		return;
 	limit = strtoull(line.text, NULL, 10);
-	if (limit >= need)
+	if (limit >= need && !x->ask->seen.unlocked)
 		return;
-	if (bars)
-		snprintf(more, sizeof(more), "; peers that map its BARs may be charged %" PRIu64 " KiB more",
-		        bars >> KIB_SHIFT);
+	add_notes(x, limit < need, more, sizeof(more));
+	if (limit >= need)
+		need += limit;
 	f = rig_found(x, LIMITS,
-	        "limit %" PRIu64 " KiB, needed %" PRIu64 " KiB (%" PRIu64 " KiB pinned for the function)%s",
-	        limit >> KIB_SHIFT, need >> KIB_SHIFT, x->pin >> KIB_SHIFT, more);
+	        "limit %" PRIu64 " KiB, needed %" PRIu64 " KiB (%" PRIu64
+	        " KiB to pin for the function, %" PRIu64 " KiB that count already)%s",
+	        kib(limit), kib(need), kib(x->pin), kib(have), more);
 	rig_command(f,
 	        "ulimit -l %" PRIu64 "   # as root in that shell, or: prlimit --memlock=%" PRIu64 " --pid $$",
-	        need >> KIB_SHIFT, need);
+	        kib(need), kib(need) << KIB_SHIFT);
 	rig_command(f,
 	        "# for good: \"USER - memlock %" PRIu64
 	        "\" in /etc/security/limits.d/rig.conf, LimitMEMLOCK= of a service",
-	        need >> KIB_SHIFT);
+	        kib(need));
 }
 
 /* -- dma_entry_limit -- */
 
+/* The kernel refused one, or will refuse some of so many. */
+static void found_entries(struct rig_exam *x, const char *limit, uint64_t need)
+{
+	const struct rig_doctor_seen *seen = &x->ask->seen;
+	struct rig_finding *f;
+
+	if (seen->full)
+		f = rig_found(x, ENTRIES, "limit %s; the address space has %" PRIu64 " mappings", limit,
+		        seen->mappings);
+	else
+		f = rig_found(x, ENTRIES,
+		        "limit %s, needed about %" PRIu64 " (one each %" PRIu64 " MiB, and %u)", limit, need,
+		        RIG_DOCTOR_PIN >> 20, BESIDE);
+	rig_command(f, "echo 65535 > " ENTRIES "   # before the function is opened");
+}
+
 void rig_look_entries(struct rig_exam *x)
 {
-	uint64_t need = (x->pin + RIG_DOCTOR_PIN - 1) / RIG_DOCTOR_PIN, limit;
-	struct rig_finding *f;
+	uint64_t need = (x->pin + RIG_DOCTOR_PIN - 1) / RIG_DOCTOR_PIN + BESIDE;
 	char line[32];
+	bool known = rig_ksysfs_line(x->root, ENTRIES, line, sizeof(line)) && isdigit((unsigned char)*line);
 
-	/* Beside arenas: the segments and rings that a port maps by themselves. */
-	const uint64_t beside = 16;
-
-	if (!rig_ksysfs_line(x->root, ENTRIES, line, sizeof(line)) || !isdigit((unsigned char)*line))
-		return;
-	limit = strtoull(line, NULL, 10);
-	need += beside;
-	if (limit > need)
-		return;
-	f = rig_found(x, ENTRIES,
-	        "%" PRIu64 ", needed about %" PRIu64 " (one each %" PRIu64 " MiB, and %" PRIu64 ")", limit,
-	        need, RIG_DOCTOR_PIN >> 20, beside);
-	rig_command(f, "echo 65535 > " ENTRIES "   # before the function is opened");
+	if (x->ask->seen.full)
+		found_entries(x, known ? line : "unknown", need);
+	else if (known && strtoull(line, NULL, 10) <= need)
+		found_entries(x, line, need);
 }
 
 /* -- Huge pages -- */

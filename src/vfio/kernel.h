@@ -12,6 +12,7 @@
  */
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "pci.h"
 
@@ -23,6 +24,8 @@ struct rig_kernel_want {
 	const char *bdf;               /* NULL only with fds */
 	enum rig_pci_transport which;  /* RIG_PCI_ANY: cdev where it exists and serves, else type1 */
 	const struct rig_pci_fds *fds; /* the caller's descriptors; NULL: all are opened here */
+	const char *token;             /* rig_pci_options' */
+	uint64_t pin;                  /* rig_pci_options' */
 };
 
 /* On success *transport is *ops's. On failure nothing is left, and rig_pci_error has the line. log is used

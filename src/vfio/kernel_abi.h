@@ -152,7 +152,20 @@ struct rig_kvfio_hot_reset {
 
 #define RIG_KVFIO_FEATURE_DMA_BUF 11u /* from Linux 6.19 */
 #define RIG_KVFIO_FEATURE_GET     (1u << 16)
+#define RIG_KVFIO_FEATURE_SET     (1u << 17)
 #define RIG_KVFIO_FEATURE_PROBE   (1u << 18)
+
+/* A UUID, its bytes in the order in which they are written. */
+enum { RIG_KVFIO_TOKEN_BYTES = 16 };
+
+/* A feature's head and the token that who opens a virtual function of this one must give. */
+#define RIG_KVFIO_FEATURE_TOKEN 0u
+struct rig_kvfio_token {
+	uint32_t argsz;
+	uint32_t flags;
+	unsigned char uuid[RIG_KVFIO_TOKEN_BYTES];
+};
+static_assert(sizeof(struct rig_kvfio_token) == 24, "layout");
 
 /* A feature's head and that of DMA_BUF with one range. */
 struct rig_kvfio_dma_buf {
@@ -172,8 +185,10 @@ struct rig_kvfio_bind {
 	uint32_t flags;
 	int32_t iommufd;
 	uint32_t out_id;
+	uint64_t token; /* the address of RIG_KVFIO_TOKEN_BYTES, with RIG_KVFIO_BIND_TOKEN */
 };
-static_assert(sizeof(struct rig_kvfio_bind) == 16, "the first form of bind is 16 bytes");
+static_assert(offsetof(struct rig_kvfio_bind, token) == 16, "the first form of bind is 16 bytes");
+#define RIG_KVFIO_BIND_TOKEN 1u /* the second form: in 6.17's header, at work from Linux 6.19 */
 
 struct rig_kvfio_attach {
 	uint32_t argsz;

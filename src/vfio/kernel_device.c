@@ -31,6 +31,35 @@ int rig_kernel_ioctl(struct rig_kernel *k, int fd, unsigned long request, void *
 	return answer < 0 ? -errno : answer;
 }
 
+/* -- The token of a virtual function's owner -- */
+
+char *rig_kernel_name(const struct rig_kernel *k, char *name)
+{
+	snprintf(name, RIG_KERNEL_NAME, "%s%s%s", k->sysfs.bdf, *k->token ? " vf_token=" : "", k->token);
+	return name;
+}
+
+bool rig_kernel_token(const struct rig_kernel *k, unsigned char *uuid)
+{
+	return rig_pci_token_parse(k->token, uuid);
+}
+
+/* A physical function's owner sets it. A virtual one's user gave it when the function was opened. */
+static int set_token(struct rig_kernel *k)
+{
+	struct rig_kvfio_token set = {
+	        .argsz = sizeof(set), .flags = RIG_KVFIO_FEATURE_TOKEN | RIG_KVFIO_FEATURE_SET};
+	int err;
+
+	if (!rig_kernel_token(k, set.uuid) || k->sysfs.virtual)
+		return 0;
+	err = rig_kernel_ioctl(k, k->fd, RIG_KVFIO_DEVICE_FEATURE, &set);
+	if (err == -ENOTTY)
+		return rig_vfio_fail(ENOTSUP, "open it without vf-token",
+		        "%s takes no token: it has no virtual functions and is none", k->sysfs.bdf);
+	return err < 0 ? rig_vfio_fail(err, NULL, "%s: setting the token", k->sysfs.bdf) : 0;
+}
+
 /* -- Facts -- */
 
 static int get_device(struct rig_kernel *k)
@@ -71,23 +100,13 @@ static int check_there(struct rig_kernel *k)
 	int err;
 
 	if (strcmp(s->power, "D3hot") == 0 || strcmp(s->power, "D3cold") == 0)
-		return rig_vfio_fail(ENODEV,
-		        "echo on > /sys/bus/pci/devices/BDF/power/control wakes it; D3cold needs the slot's "
-		        "power too",
-		        "%s is in power state %s", s->bdf, s->power);
+		return rig_kexplain_asleep(k);
 	err = rig_kernel_read(k, RIG_VFIO_CONFIG, 0, id, sizeof(id));
 	if (err)
 		return rig_vfio_fail(err, NULL, "reading %s's vendor id", s->bdf);
 	vendor = rig_get_le16(id);
-	/* A width of 0 alone says little: virtual machines show it for links that work. */
-	if (vendor == NO_VENDOR && s->link_width == 0 && s->link_most > 0)
-		return rig_vfio_fail(ENODEV,
-		        "reseat the board, or retrain its link by resetting the port above",
-		        "%s has no PCIe link (current_link_width is 0)", s->bdf);
 	if (vendor == NO_VENDOR)
-		return rig_vfio_fail(ENODEV,
-		        "is it powered, and its link up? power the slot off and on, then rescan the bus",
-		        "%s's configuration space reads all ones", s->bdf);
+		return rig_kexplain_ones(k);
 	if (s->vendor && vendor != s->vendor)
 		return rig_vfio_fail(ENODEV, "remove the function and rescan the bus",
 		        "%s's vendor id reads %#06x, the system found %#06x", s->bdf, vendor, s->vendor);
@@ -111,6 +130,8 @@ int rig_kernel_identify(struct rig_kernel *k)
 	if (*bdf)
 		(void)rig_ksysfs_read(k->env->root, bdf, &k->sysfs);
 	err = check_there(k);
+	if (!err)
+		err = set_token(k);
 	if (!err && !(k->flags & RIG_KVFIO_DEVICE_RESETS)) {
 		k->hot_resets = rig_kernel_hot_check(k) == 0;
 		if (!k->hot_resets)

@@ -1,213 +1,237 @@
 /* SPDX-License-Identifier: MIT */
-/* What failed, in words that say what to do about it. */
+/* What failed, in words that say what to do about it: what the doctor finds of it, in the doctor's words. */
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/capability.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "doctor.h"
 #include "error.h"
 #include "kernel_private.h"
-#include "text.h"
+#include "kernel_space.h"
 
-enum { WORDS = 256 };
+enum { LINE = RIG_VFIO_ERROR_BYTES, WHAT = 256 };
 
-/* Bridges stay with their drivers: the kernel counts them as harmless (PCI class 0x0604). */
-#define CLASS_BRIDGE 0x0604u
-
-struct mates {
-	struct rig_text text;
-	bool any;
-};
-
-static bool harmless(const char *driver, unsigned class_code)
+static enum rig_doctor_way way_of(const struct rig_kernel *k)
 {
-	return !*driver || strncmp(driver, "vfio-", 5) == 0 || strcmp(driver, "pci-stub") == 0 ||
-	       (strcmp(driver, "pcieport") == 0 && class_code >> 8 == CLASS_BRIDGE);
+	static const enum rig_doctor_way ways[] = {[RIG_PCI_ANY] = RIG_DOCTOR_ANY,
+	        [RIG_PCI_IOMMUFD] = RIG_DOCTOR_IOMMUFD,
+	        [RIG_PCI_TYPE1] = RIG_DOCTOR_TYPE1,
+	        [RIG_PCI_NOIOMMU] = RIG_DOCTOR_NOIOMMU};
+
+	return ways[k->way];
 }
 
-static int add_mate(void *arg, const char *bdf, const char *driver, unsigned class_code)
+/* What the doctor finds of the kinds in ask.only, in one line; "" for nothing. */
+static void find(const struct rig_kernel *k, struct rig_doctor_ask ask, char *line, size_t bytes)
 {
-	struct mates *m = arg;
+	struct rig_diagnosis *found = calloc(1, sizeof(*found));
 
-	if (harmless(driver, class_code))
-		return 0;
-	rig_text_addf(&m->text, "%s%s is bound to %s", m->any ? ", " : "", bdf, driver);
-	m->any = true;
-	return 0;
+	*line = 0;
+	ask.root = k->env->root;
+	ask.bdf = *k->sysfs.bdf ? k->sysfs.bdf : NULL;
+	if (!ask.way)
+		ask.way = way_of(k);
+	if (found && rig_doctor_examine(&ask, found) == 0)
+		rig_doctor_line(found, line, bytes);
+	free(found);
 }
+
+/* otherwise: what to say where the doctor finds nothing; may be NULL. */
+static int say(const struct rig_kernel *k, int err, struct rig_doctor_ask ask, const char *otherwise,
+        const char *what, ...) __attribute__((format(printf, 5, 6)));
+
+static int say(const struct rig_kernel *k, int err, struct rig_doctor_ask ask, const char *otherwise,
+        const char *what, ...)
+{
+	char line[LINE], attempt[WHAT];
+	va_list args;
+
+	va_start(args, what);
+	vsnprintf(attempt, sizeof(attempt), what, args);
+	va_end(args);
+	find(k, ask, line, sizeof(line));
+	return rig_vfio_fail(err, *line ? line : otherwise, "%s", attempt);
+}
+
+static const char *name_of(const struct rig_kernel *k)
+{
+	return *k->sysfs.bdf ? k->sysfs.bdf : "the function";
+}
+
+#define ASK(...) ((struct rig_doctor_ask){__VA_ARGS__})
+
+/* -- Before anything is opened -- */
 
 int rig_kexplain_absent(const struct rig_kernel *k, int err, const char *bdf)
 {
-	(void)k;
 	if (err == -EINVAL)
 		return rig_vfio_fail(err, "write it as 0000:65:00.0", "\"%.32s\" is no PCI address", bdf);
-	return rig_vfio_fail(err, "rigctl list shows what there is; echo 1 > /sys/bus/pci/rescan looks again",
-	        "no function %s on this machine", bdf);
+	return say(k, err, ASK(.only = "absent"), NULL, "%s", bdf);
+}
+
+int rig_kexplain_driver(const struct rig_kernel *k)
+{
+	const struct rig_ksysfs *s = &k->sysfs;
+
+	if (rig_is_vfio_driver(s->driver))
+		return 0;
+	return say(k, *s->driver ? EBUSY : ENODEV, ASK(.only = "in-use vfio-pci driver"), NULL, "%s", s->bdf);
+}
+
+int rig_kexplain_held(const struct rig_kernel *k)
+{
+	char line[LINE];
+
+	find(k, ASK(.only = "holder"), line, sizeof(line));
+	return *line ? rig_vfio_fail(EBUSY, line, "%s", name_of(k)) : -EBUSY;
+}
+
+int rig_kexplain_no_group(const struct rig_kernel *k)
+{
+	return say(k, ENODEV, ASK(.only = "iommu-absent iommu-off no-group noiommu"),
+	        "switch the IOMMU on in firmware setup, or ask for transport=noiommu",
+	        "%s has no IOMMU group", k->sysfs.bdf);
+}
+
+/* -- Opening -- */
+
+int rig_kexplain_node(const struct rig_kernel *k, int err, const char *path)
+{
+	const char *ids = NULL;
+
+	if (err == ENOENT || err == ENXIO || err == ENODEV)
+		ids = "vfio-pci back-end driver no-group";
+	else if (err == EACCES || err == EPERM)
+		ids = "permission";
+	else if (err == EBUSY)
+		ids = "holder";
+	if (!ids)
+		return rig_vfio_fail(err, NULL, "opening %s", path);
+	return say(k, err, ASK(.only = ids),
+	        err == EBUSY
+	                ? "another process has it, which this user may not see: run rigctl doctor as root"
+	                : NULL,
+	        "opening %s for %s", path, name_of(k));
+}
+
+int rig_kexplain_back_end(const struct rig_kernel *k, const char *what)
+{
+	return say(k, ENOTSUP, ASK(.only = "back-end no-node"), "modprobe vfio_iommu_type1 or iommufd", "%s",
+	        what);
 }
 
 int rig_kexplain_viable(const struct rig_kernel *k)
 {
-	char words[WORDS], remedy[WORDS];
-	struct mates m = {.any = false};
-
-	rig_text_init(&m.text, words, sizeof(words));
-	(void)rig_ksysfs_group(k->env->root, k->sysfs.group, add_mate, &m);
-	snprintf(remedy, sizeof(remedy),
-	        "run: rigctl bind --group %s (it lists the group first with --dry-run)", k->sysfs.bdf);
-	return rig_vfio_fail(EBUSY, remedy, "group %d is not viable: %s", k->sysfs.group,
-	        m.any ? words : "one of its functions is with a kernel driver");
-}
-
-int rig_kexplain_driver(const struct rig_ksysfs *s)
-{
-	char remedy[64];
-
-	if (strncmp(s->driver, "vfio-", 5) == 0 || strstr(s->driver, "_vfio_pci"))
-		return 0;
-	snprintf(remedy, sizeof(remedy), "run: rigctl bind %s", s->bdf);
-	if (*s->driver)
-		return rig_vfio_fail(EBUSY, remedy, "%s is with the kernel driver %s, not with vfio-pci",
-		        s->bdf, s->driver);
-	return rig_vfio_fail(ENODEV, remedy, "%s is bound to no driver; it must be with vfio-pci", s->bdf);
-}
-
-int rig_kexplain_node(const struct rig_kernel *k, int err, const char *path)
-{
-	char remedy[WORDS];
-
-	switch (err) {
-	case ENOENT:
-	case ENXIO:
-	case ENODEV:
-		snprintf(remedy, sizeof(remedy),
-		        "modprobe vfio-pci (and vfio_iommu_type1 or iommufd); run: rigctl bind %s",
-		        k->sysfs.bdf);
-		break;
-	case EACCES:
-	case EPERM:
-		snprintf(remedy, sizeof(remedy), "as root: chown %u %s, or rigctl bind --user %u %s",
-		        (unsigned)getuid(), path, (unsigned)getuid(), k->sysfs.bdf);
-		break;
-	case EBUSY:
-		snprintf(remedy, sizeof(remedy), "another process has it: fuser -v %s names it", path);
-		break;
-	default:
-		return rig_vfio_fail(err, NULL, "opening %s", path);
-	}
-	return rig_vfio_fail(err, remedy, "opening %s for %s", path, k->sysfs.bdf);
-}
-
-/* Whether interrupts are remapped: EPERM means no, unless the switch allows it. */
-static const char *why_no_attach(const struct rig_kernel *k, int err, char *words, size_t bytes)
-{
-	char region[128];
-
-	if (rig_ksysfs_direct_region(k->env->root, k->sysfs.group, region, sizeof(region))) {
-		snprintf(words, bytes,
-		        "firmware reserved the region %s for the function (RMRR): switch off what uses it in "
-		        "firmware "
-		        "setup (USB legacy support, storage agents, graphics memory)",
-		        region);
-		return words;
-	}
-	if (err == EPERM)
-		return "no interrupt remapping here? then a function can forge interrupts; who accepts that: "
-		       "echo 1 > "
-		       "/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts (or iommufd's)";
-	if (err == EBUSY)
-		return "another process has the group, or it is in another container";
-	return NULL;
+	return say(k, EBUSY, ASK(.only = "mate-in-use group-mate"),
+	        "one of its functions is with a kernel driver: rigctl bind --group lists it with --dry-run",
+	        "group %d is not viable", k->sysfs.group);
 }
 
 int rig_kexplain_attach(const struct rig_kernel *k, int err, const char *what)
 {
-	char words[WORDS * 2];
-	int e = err < 0 ? -err : err;
+	const char *ids = "rmrr", *otherwise = NULL;
 
-	return rig_vfio_fail(e, why_no_attach(k, e, words, sizeof(words)), "%s, group %d: %s", k->sysfs.bdf,
-	        k->sysfs.group, what);
+	if (err == -EPERM) {
+		ids = "rmrr no-remapping lockdown";
+		otherwise = "rigctl doctor as root may see why";
+	} else if (err == -EBUSY) {
+		ids = "rmrr holder";
+		otherwise = "another process has the group, or it is in another container";
+	}
+	return say(k, err, ASK(.only = ids), otherwise, "%s, group %d: %s", name_of(k), k->sysfs.group, what);
 }
 
 int rig_kexplain_device(const struct rig_kernel *k, int err, const char *what)
 {
-	const char *remedy = NULL;
-	int e = err < 0 ? -err : err;
+	const char *ids = "power link", *otherwise = NULL;
 
-	if (e == EBUSY)
-		remedy = "another process has it open";
-	else if (e == EACCES)
-		remedy = "a virtual function needs the token of its physical function's owner, which is not "
-		         "supported yet";
-	else if (e == EPERM)
-		remedy = "no-IOMMU needs CAP_SYS_RAWIO";
-	return rig_vfio_fail(e, remedy, "%s: %s", k->sysfs.bdf, what);
+	err = err < 0 ? err : -err;
+	if (err == -EBUSY) {
+		ids = "holder";
+		otherwise = "another process has it open";
+	} else if (err == -EACCES) {
+		ids = "token";
+		otherwise =
+		        *k->token ? "the token is not the one that the physical function's owner set" : NULL;
+	} else if (err == -EPERM) {
+		ids = "lockdown";
+		otherwise = k->way == RIG_PCI_NOIOMMU ? "no-IOMMU needs CAP_SYS_RAWIO" : NULL;
+	}
+	return say(k, err, ASK(.only = ids), otherwise, "%s: %s%s", name_of(k), what,
+	        *k->token ? " with the token given" : "");
+}
+
+int rig_kexplain_asleep(const struct rig_kernel *k)
+{
+	return say(k, ENODEV, ASK(.only = "power", .seen.open = true), NULL, "%s is in power state %s",
+	        name_of(k), k->sysfs.power);
+}
+
+int rig_kexplain_ones(const struct rig_kernel *k)
+{
+	return say(k, ENODEV, ASK(.only = "power link", .seen = {.open = true, .ones = true}), NULL, "%s",
+	        name_of(k));
 }
 
 /* -- Mapping -- */
 
-static bool may_lock_all(void)
+/* Another device's registers are no memory, and are not counted. Asked where mapping would be refused. */
+static bool is_memory(const struct rig_vfio_map *map)
 {
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
-
-	return syscall(SYS_capget, &head, data) == 0 && (data[0].effective & (1u << CAP_IPC_LOCK));
+	return madvise(map->host, (size_t)sysconf(_SC_PAGESIZE), MADV_POPULATE_READ) == 0;
 }
 
-/* "VmLck:	 64 kB" of /proc/self/status, in bytes. */
-static uint64_t locked_now(const char *name)
+int rig_kexplain_pin(const struct rig_kernel *k, const struct rig_vfio_map *map)
 {
-	char line[128];
-	uint64_t kib = 0;
-	FILE *file = fopen("/proc/self/status", "re");
+	char line[LINE];
 
-	while (file && fgets(line, sizeof(line), file))
-		if (strncmp(line, name, strlen(name)) == 0)
-			kib = strtoull(line + strlen(name), NULL, 10);
-	if (file)
-		(void)fclose(file);
-	return kib << 10;
+	find(k,
+	        ASK(.only = "memlock", .pin = map->bytes,
+	                .seen = {.open = true, .certain = true, .pinned = k->space->pinned}),
+	        line, sizeof(line));
+	if (!*line || !is_memory(map))
+		return 0;
+	return rig_vfio_fail(ENOMEM, line, "%s: pinning %" PRIu64 " KiB", name_of(k), map->bytes >> 10);
 }
 
-static int memlock(const struct rig_vfio_map *map, uint64_t space_bytes)
+int rig_kexplain_need(const struct rig_kernel *k, uint64_t bytes)
 {
-	struct rlimit limit = {0};
-	char remedy[WORDS];
-	uint64_t need = space_bytes + map->bytes, locked = locked_now("VmLck:") + locked_now("VmPin:");
+	char line[LINE];
 
-	(void)getrlimit(RLIMIT_MEMLOCK, &limit);
-	if (may_lock_all() || limit.rlim_cur == RLIM_INFINITY)
-		return rig_vfio_fail(ENOMEM, "free memory",
-		        "pinning %#" PRIx64 " bytes for the device; RLIMIT_MEMLOCK does not stop it",
-		        map->bytes);
-	if (need < locked + map->bytes)
-		need = locked + map->bytes;
-	snprintf(remedy, sizeof(remedy),
-	        "ulimit -l %" PRIu64 " (as root; or LimitMEMLOCK= of the service, or CAP_IPC_LOCK)",
-	        (need + 1023) >> 10);
-	return rig_vfio_fail(ENOMEM, remedy,
-	        "pinning %" PRIu64 " KiB for the device: %" PRIu64
-	        " KiB are locked, RLIMIT_MEMLOCK is %" PRIu64 " KiB",
-	        map->bytes >> 10, locked >> 10, (uint64_t)limit.rlim_cur >> 10);
+	/* Whichever way it goes, it is this much and more. */
+	find(k, ASK(.only = "memlock", .pin = bytes, .way = RIG_DOCTOR_IOMMUFD, .seen.certain = true), line,
+	        sizeof(line));
+	return *line ? rig_vfio_fail(ENOMEM, line, "%s", name_of(k)) : 0;
 }
 
-int rig_kexplain_map(int err, const struct rig_vfio_map *map, uint64_t space_bytes, uint64_t mappings)
+void rig_kexplain_soon(const struct rig_kernel *k, uint64_t bytes, char *text, size_t len)
+{
+	find(k, ASK(.only = "memlock", .pin = bytes), text, len);
+}
+
+static int no_room(const struct rig_kernel *k, const struct rig_vfio_map *map)
+{
+	return say(k, ENOSPC, ASK(.only = "entry-limit", .seen = {.full = true, .mappings = k->space->count}),
+	        NULL, "%s: mapping %" PRIu64 " KiB", name_of(k), map->bytes >> 10);
+}
+
+int rig_kexplain_map(const struct rig_kernel *k, int err, const struct rig_vfio_map *map)
 {
 	switch (err) {
 	case ENOMEM:
-		return memlock(map, space_bytes);
+		return say(k, ENOMEM,
+		        ASK(.only = "memlock", .pin = map->bytes,
+		                .seen = {.open = true, .unlocked = true, .pinned = k->space->pinned}),
+		        "free memory: RLIMIT_MEMLOCK does not stop it", "%s: pinning %" PRIu64 " KiB",
+		        name_of(k), map->bytes >> 10);
 	case ENOSPC:
-		return rig_vfio_fail(ENOSPC,
-		        "map larger pieces, or as root: echo N > "
-		        "/sys/module/vfio_iommu_type1/parameters/dma_entry_limit "
-		        "(65,535 by default) before the container is opened",
-		        "%" PRIu64
-		        " mappings exist, which is all that the module parameter dma_entry_limit allows",
-		        mappings);
+		return no_room(k, map);
 	case EEXIST:
 		return rig_vfio_fail(EEXIST, NULL,
 		        "[%#" PRIx64 ", +%#" PRIx64 ") is mapped already in the address space", map->iova,
@@ -216,8 +240,7 @@ int rig_kexplain_map(int err, const struct rig_vfio_map *map, uint64_t space_byt
 		return rig_vfio_fail(EFAULT, "map memory that is there and allows it",
 		        "pinning %#" PRIx64 " bytes at %p", map->bytes, map->host);
 	case EINVAL:
-		return rig_vfio_fail(EINVAL,
-		        "the IOMMU's ranges: /sys/kernel/iommu_groups/N/reserved_regions",
+		return say(k, EINVAL, ASK(.only = "width reserved"), NULL,
 		        "mapping [%#" PRIx64 ", +%#" PRIx64 "): outside what the IOMMU takes", map->iova,
 		        map->bytes);
 	default:

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bits.h"
@@ -48,8 +49,7 @@ static int no_iommufd(const struct rig_kernel *k, int err)
 {
 	if (err != ENOENT && err != ENODEV)
 		return rig_kexplain_node(k, err, IOMMU);
-	return rig_vfio_fail(
-	        ENOTSUP, "modprobe iommufd; Linux 6.6 or later with CONFIG_IOMMUFD has it", "no " IOMMU);
+	return rig_kexplain_back_end(k, "no " IOMMU);
 }
 
 int rig_kiommufd_space(struct rig_kernel *k, const struct rig_pci_fds *fds, int group)
@@ -67,21 +67,35 @@ int rig_kiommufd_space(struct rig_kernel *k, const struct rig_pci_fds *fds, int 
 	return err;
 }
 
+/* Without a token in the first form, which kernels before Linux 6.19 know. */
+static int bind_device(struct rig_kernel *k)
+{
+	struct rig_kvfio_bind bind = {
+	        .argsz = offsetof(struct rig_kvfio_bind, token), .iommufd = k->space->fd};
+	unsigned char uuid[RIG_KVFIO_TOKEN_BYTES];
+
+	if (rig_kernel_token(k, uuid)) {
+		bind.argsz = sizeof(bind);
+		bind.flags = RIG_KVFIO_BIND_TOKEN;
+		bind.token = (uintptr_t)uuid;
+	}
+	return rig_kernel_ioctl(k, k->fd, RIG_KVFIO_DEVICE_BIND_IOMMUFD, &bind);
+}
+
 static int open_node(struct rig_kernel *k)
 {
-	struct rig_kvfio_bind bind = {.argsz = sizeof(bind), .iommufd = k->space->fd};
 	char node[NODE_BYTES];
 	int err;
 
-	if (!*k->sysfs.cdev)
-		return rig_vfio_fail(ENOTSUP,
-		        "use Linux 6.6 or later with CONFIG_VFIO_DEVICE_CDEV, or transport=type1",
-		        "%s has no device node below /dev/vfio/devices", k->sysfs.bdf);
 	snprintf(node, sizeof(node), "/dev/vfio/devices/%s", k->sysfs.cdev);
 	k->fd = k->env->sys->open(node, O_RDWR);
 	if (k->fd < 0)
 		return rig_kexplain_node(k, errno, node);
-	err = rig_kernel_ioctl(k, k->fd, RIG_KVFIO_DEVICE_BIND_IOMMUFD, &bind);
+	err = bind_device(k);
+	if (err == -EINVAL && *k->token)
+		return rig_vfio_fail(ENOTSUP, "Linux 6.19 or later takes one; else transport=type1",
+		        "%s: this kernel takes no token for its node (or the node is another process's)",
+		        k->sysfs.bdf);
 	if (err == -EINVAL) /* what the kernel says of a second binding */
 		return rig_kexplain_node(k, EBUSY, node);
 	return err < 0 ? rig_kexplain_device(k, err, "VFIO_DEVICE_BIND_IOMMUFD") : 0;
@@ -135,11 +149,9 @@ static int open_iommufd(struct rig_kernel *k, const struct rig_pci_fds *fds)
 	int err;
 
 	if (!*k->sysfs.cdev && !(fds && fds->device >= 0))
-		return rig_vfio_fail(ENOTSUP, "Linux 6.6 or later with CONFIG_VFIO_DEVICE_CDEV has them",
-		        "%s has no device node below /dev/vfio/devices", k->sysfs.bdf);
+		return rig_kexplain_back_end(k, "no node below /dev/vfio/devices");
 	if (k->sysfs.noiommu)
-		return rig_vfio_fail(ENODEV, "switch the IOMMU on, or ask for transport=noiommu",
-		        "no IOMMU translates for %s", k->sysfs.bdf);
+		return rig_kexplain_no_group(k);
 	err = rig_kiommufd_space(k, fds, k->sysfs.group);
 	if (err)
 		return err;
@@ -273,22 +285,36 @@ int rig_kiommufd_map(struct rig_kernel *k, const struct rig_vfio_map *map, bool 
 	return err < 0 ? err : 0;
 }
 
+/* A dma-buf of registers is no memory of the user's. */
+static bool is_charged(const struct rig_vfio_map *map)
+{
+	struct stat st;
+
+	return map->fd < 0 || (fstat(map->fd, &st) == 0 && S_ISREG(st.st_mode));
+}
+
 static int map_locked(struct rig_kernel *k, const struct rig_vfio_map *map)
 {
 	uint64_t at;
-	int err = rig_kspace_note(k->space, map->iova, map->bytes, k);
+	int err = rig_kexplain_pin(k, map);
 
+	if (err)
+		return err;
+	err = rig_kspace_note(k->space, map->iova, map->bytes, k);
 	if (err == -EEXIST)
-		return rig_kexplain_map(EEXIST, map, k->space->bytes, k->space->count);
+		return rig_kexplain_map(k, EEXIST, map);
 	if (err)
 		return rig_vfio_fail(err, NULL, "listing a mapping");
 	err = map_file(k, map);
 	if (err < 0) /* files that cannot be mapped so are mapped by address */
 		err = rig_kiommufd_map(k, map, true, &at);
-	if (!err)
-		return 0;
-	(void)rig_kspace_forget(k->space, map->iova, map->bytes, k);
-	return rig_kexplain_map(-err, map, k->space->bytes, k->space->count);
+	if (err) {
+		(void)rig_kspace_forget(k->space, map->iova, map->bytes, k);
+		return rig_kexplain_map(k, -err, map);
+	}
+	if (is_charged(map))
+		rig_kspace_pinned(k->space, map->iova, map->bytes, k);
+	return 0;
 }
 
 static int dma_map(void *transport, const struct rig_vfio_map *map)

@@ -10,7 +10,8 @@
  * refused here with a name. Where neither can be had there is no lock, and *fd is -1.
  */
 
-/* dir NULL: as above. -EBUSY: held, and rig_vfio_fail's text names the holder. */
+/* dir NULL: as above. -EBUSY: held, and rig_vfio_fail's text names the holder. -EALREADY: by this process,
+ * and the text is of -EBUSY. */
 int rig_klock_take(const char *dir, const char *bdf, int *fd);
 /* -1 is allowed. */
 void rig_klock_drop(int fd);

@@ -101,11 +101,12 @@ static int open_by_group(struct rig_kernel *k)
 {
 	const struct rig_ksys *sys = k->env->sys;
 	int container, group, err = open_nodes(k, &container, &group);
+	char name[RIG_KERNEL_NAME];
 
 	if (!err)
 		err = join_container(k, container, group);
 	if (!err) {
-		k->fd = rig_kernel_ioctl(k, group, RIG_KVFIO_GROUP_GET_DEVICE_FD, k->sysfs.bdf);
+		k->fd = rig_kernel_ioctl(k, group, RIG_KVFIO_GROUP_GET_DEVICE_FD, rig_kernel_name(k, name));
 		err = k->fd < 0 ? rig_kexplain_device(k, k->fd, "VFIO_GROUP_GET_DEVICE_FD") : 0;
 	}
 	if (!err) {
@@ -211,12 +212,12 @@ static int pin(struct rig_kernel *k, const struct rig_vfio_map *map, uint64_t *p
 	int err = rig_kiommufd_map(k, map, false, &cookie);
 
 	if (err)
-		return rig_kexplain_map(-err, map, k->space->bytes, k->space->count);
+		return rig_kexplain_map(k, -err, map);
 	err = ask_kernel(k, map, cookie, pa);
 	if (!err) {
 		err = rig_kspace_note(k->space, *pa, map->bytes, k);
 		if (err)
-			err = rig_kexplain_map(-err, map, k->space->bytes, k->space->count);
+			err = rig_kexplain_map(k, -err, map);
 	}
 	if (err) {
 		unmap.iova = cookie;
@@ -293,7 +294,7 @@ static int place_locked(struct rig_kernel *k, const struct rig_vfio_map *map, ui
 	if (!err) {
 		err = rig_kspace_note(k->space, *pa, map->bytes, k);
 		if (err)
-			err = rig_kexplain_map(-err, map, k->space->bytes, k->space->count);
+			err = rig_kexplain_map(k, -err, map);
 	}
 	return err;
 }

@@ -13,6 +13,7 @@
 #include "kernel.h"
 #include "kernel_sys.h"
 #include "kernel_sysfs.h"
+#include "pci.h"
 #include "vfio_ops.h"
 
 struct rig_kernel;
@@ -33,9 +34,11 @@ enum { RIG_KERNEL_WATCHED = 2 }; /* ERR and REQ */
 struct rig_kernel {
 	struct rig_kernel *next; /* the process's functions, for hot reset */
 	const struct rig_kenv *env;
-	struct rig_ksysfs sysfs; /* as it was when the function was taken; bdf "" if unknown */
+	struct rig_ksysfs sysfs;    /* as it was when the function was taken; bdf "" if unknown */
+	enum rig_pci_transport way; /* that is being tried, or was taken */
 	const struct rig_kmodel *model;
 	const struct rig_vfio_sink *sink;
+	char token[RIG_PCI_TOKEN + 1]; /* "" if none was given */
 	int lock_fd;
 	int fd; /* the device */
 	struct rig_kspace *space;
@@ -72,6 +75,12 @@ bool rig_kernel_exports(struct rig_kernel *k);
 int rig_kernel_export(void *transport, unsigned region, uint64_t offset, uint64_t bytes, int *fd);
 uint64_t rig_kernel_messages(const void *transport);
 
+/* A device's name for its group, with the token if one was given, in `name`. */
+enum { RIG_KERNEL_NAME = 64 };
+char *rig_kernel_name(const struct rig_kernel *k, char *name);
+/* The bytes of the token; false if none was given. */
+bool rig_kernel_token(const struct rig_kernel *k, unsigned char *uuid);
+
 /* -- kernel_irq.c -- */
 
 int rig_kernel_irq_set(void *transport, const struct rig_vfio_irq *irq);
@@ -102,22 +111,40 @@ void rig_kernel_forked(void *transport);
 /* The process's functions: walk with the lock held. */
 void rig_kernel_each(void (*each)(void *arg, struct rig_kernel *k), void *arg);
 
-/* -- kernel_explain.c: failures in words. Each answers err's negative errno, with rig_vfio_fail's text. -- */
+/* -- kernel_explain.c: failures in words, which are src/doctor's wherever it finds what is the matter -- */
+/* Each answers err's negative errno, with rig_vfio_fail's text. */
 
 /* There is no function bdf, or it is no address. */
 int rig_kexplain_absent(const struct rig_kernel *k, int err, const char *bdf);
+/* The function is not bound to vfio-pci; 0 if it is. */
+int rig_kexplain_driver(const struct rig_kernel *k);
+/* The lock is another process's. Leaves the text as it is if the doctor cannot name it. */
+int rig_kexplain_held(const struct rig_kernel *k);
+/* No IOMMU translates for the function. */
+int rig_kexplain_no_group(const struct rig_kernel *k);
 /* Opening a node of a group or a cdev. */
 int rig_kexplain_node(const struct rig_kernel *k, int err, const char *path);
+/* -ENOTSUP: what the way needs of the kernel is not there. */
+int rig_kexplain_back_end(const struct rig_kernel *k, const char *what);
 /* The group is not viable. */
 int rig_kexplain_viable(const struct rig_kernel *k);
 /* The group or device does not get into the address space (SET_CONTAINER, SET_IOMMU, ATTACH). */
 int rig_kexplain_attach(const struct rig_kernel *k, int err, const char *what);
 /* The device's descriptor is refused (GET_DEVICE_FD, BIND). */
 int rig_kexplain_device(const struct rig_kernel *k, int err, const char *what);
-/* A mapping is refused. space_bytes: what the address space had mapped already. */
-int rig_kexplain_map(int err, const struct rig_vfio_map *map, uint64_t space_bytes, uint64_t mappings);
-/* The function is not bound to vfio-pci; 0 if it is. */
-int rig_kexplain_driver(const struct rig_ksysfs *s);
+/* The function is open and still asleep. */
+int rig_kexplain_asleep(const struct rig_kernel *k);
+/* Its configuration space answered all ones. */
+int rig_kexplain_ones(const struct rig_kernel *k);
+/* A mapping is refused; with the space's lock held. */
+int rig_kexplain_map(const struct rig_kernel *k, int err, const struct rig_vfio_map *map);
+
+/* Memory that RLIMIT_MEMLOCK certainly forbids to pin: -ENOMEM; else 0, also where only the kernel can tell.
+ * Of a mapping, with the space's lock held; and before anything is opened, of what the caller will pin. */
+int rig_kexplain_pin(const struct rig_kernel *k, const struct rig_vfio_map *map);
+int rig_kexplain_need(const struct rig_kernel *k, uint64_t bytes);
+/* A text if it will forbid so many in all; else "". */
+void rig_kexplain_soon(const struct rig_kernel *k, uint64_t bytes, char *text, size_t len);
 
 extern const struct rig_kmodel rig_ktype1_model, rig_kiommufd_model, rig_knoiommu_model;
 extern const struct rig_vfio_ops rig_ktype1_ops, rig_kiommufd_ops, rig_knoiommu_ops;

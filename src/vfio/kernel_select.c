@@ -59,8 +59,10 @@ static const struct way {
 
 static int start(struct rig_kernel *k, const struct way *way, const struct rig_pci_fds *fds)
 {
-	int err = way->model->open(k, fds);
+	int err;
 
+	k->way = way->which;
+	err = way->model->open(k, fds);
 	if (err)
 		return err;
 	enlist(k);
@@ -86,6 +88,19 @@ static bool is_candidate(const struct way *way, const struct rig_kernel_want *wa
 	return way->which != RIG_PCI_NOIOMMU;
 }
 
+/* The open itself may fit, and what follows not. */
+static void warn_of_limit(
+        const struct rig_kernel *k, const struct rig_kernel_want *want, const struct rig_log *log)
+{
+	char text[RIG_VFIO_ERROR_BYTES];
+
+	if (!want->pin || k->way == RIG_PCI_NOIOMMU)
+		return;
+	rig_kexplain_soon(k, RIG_PCI_ARENA_STEP, text, sizeof(text));
+	if (*text)
+		rig_logf(log, RIG_LOG_WARN, "%s", text);
+}
+
 /* Both reasons where two ways were tried. */
 static int try_ways(struct rig_kernel *k, const struct rig_kernel_want *want, const struct rig_log *log,
         const struct rig_vfio_ops **ops)
@@ -104,6 +119,7 @@ static int try_ways(struct rig_kernel *k, const struct rig_kernel_want *want, co
 			        : *before                    ? "iommufd does not serve: "
 			                                     : "it is there and serves",
 			        before);
+			warn_of_limit(k, want, log);
 			if (*k->no_reset)
 				rig_logf(log, RIG_LOG_WARN, "no reset: %s", k->no_reset);
 			*ops = ways[i].ops;
@@ -136,12 +152,22 @@ static struct rig_kernel *new_kernel(const struct rig_kenv *env)
 	return k;
 }
 
+static int take_lock(struct rig_kernel *k)
+{
+	int err = rig_klock_take(k->env->lock_dir, k->sysfs.bdf, &k->lock_fd);
+
+	if (err == -EBUSY)
+		return rig_kexplain_held(k);
+	return err == -EALREADY ? -EBUSY : err;
+}
+
 /* What sysfs says, whoever drives it now, and that nobody else of ours does. With descriptors given, the
  * parent saw to it. */
 static int prepare(struct rig_kernel *k, const struct rig_kernel_want *want)
 {
 	int err;
 
+	snprintf(k->token, sizeof(k->token), "%s", want->token ? want->token : "");
 	if (!want->bdf)
 		return want->fds && want->fds->device >= 0
 		               ? 0
@@ -150,10 +176,10 @@ static int prepare(struct rig_kernel *k, const struct rig_kernel_want *want)
 	if (err)
 		return rig_kexplain_absent(k, err, want->bdf);
 	if (!want->fds)
-		err = rig_kexplain_driver(&k->sysfs);
-	if (!err && !want->fds)
-		err = rig_klock_take(k->env->lock_dir, want->bdf, &k->lock_fd);
-	return err;
+		err = rig_kexplain_driver(k);
+	if (!err && want->pin && want->which != RIG_PCI_NOIOMMU)
+		err = rig_kexplain_need(k, want->pin);
+	return err || want->fds ? err : take_lock(k);
 }
 
 int rig_kernel_open(const struct rig_kenv *env, const struct rig_kernel_want *want, const struct rig_log *log,

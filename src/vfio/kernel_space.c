@@ -155,6 +155,16 @@ struct rig_kspace_map *rig_kspace_find(struct rig_kspace *s, uint64_t iova, uint
 	return &s->at[i];
 }
 
+void rig_kspace_pinned(struct rig_kspace *s, uint64_t iova, uint64_t bytes, const void *owner)
+{
+	struct rig_kspace_map *m = rig_kspace_find(s, iova, bytes, owner);
+
+	if (!m || m->pinned)
+		return;
+	m->pinned = true;
+	s->pinned += bytes;
+}
+
 int rig_kspace_forget(struct rig_kspace *s, uint64_t iova, uint64_t bytes, const void *owner)
 {
 	struct rig_kspace_map *m = rig_kspace_find(s, iova, bytes, owner);
@@ -163,6 +173,7 @@ int rig_kspace_forget(struct rig_kspace *s, uint64_t iova, uint64_t bytes, const
 		return -ENOENT;
 	s->count--;
 	s->bytes -= bytes;
+	s->pinned -= m->pinned ? bytes : 0;
 	memmove(m, m + 1, (s->count - (size_t)(m - s->at)) * sizeof(*m));
 	return 0;
 }

@@ -26,6 +26,7 @@ struct rig_kspace_map {
 	uint64_t iova, bytes;
 	const void *owner;
 	uint64_t cookie; /* the model's own */
+	bool pinned;     /* counts against a limit */
 };
 
 struct rig_kspace {
@@ -40,7 +41,7 @@ struct rig_kspace {
 	pthread_mutex_t lock;
 	struct rig_kspace_map *at; /* sorted by iova */
 	size_t count, room;
-	uint64_t bytes;
+	uint64_t bytes, pinned;
 };
 
 /* The group's space of this kind, joined; NULL in *out if there is none yet: the caller makes one with
@@ -63,6 +64,8 @@ int rig_kspace_note(struct rig_kspace *s, uint64_t iova, uint64_t bytes, const v
 /* The owner's mapping of exactly this range, NULL if there is none. Valid until the list changes. */
 struct rig_kspace_map *rig_kspace_find(
         struct rig_kspace *s, uint64_t iova, uint64_t bytes, const void *owner);
+/* The listed mapping counts in s->pinned until it is forgotten. */
+void rig_kspace_pinned(struct rig_kspace *s, uint64_t iova, uint64_t bytes, const void *owner);
 /* -ENOENT: not exactly one of the owner's. */
 int rig_kspace_forget(struct rig_kspace *s, uint64_t iova, uint64_t bytes, const void *owner);
 /* Takes out of the set what others than owner have mapped. */

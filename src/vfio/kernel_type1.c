@@ -33,8 +33,7 @@ static int check_container(struct rig_kernel *k, int fd)
 		return rig_vfio_fail(EPROTO, "this library speaks version 0",
 		        CONTAINER " speaks version %d of VFIO", version);
 	if (rig_kernel_ioctl(k, fd, RIG_KVFIO_CHECK_EXTENSION, (void *)RIG_KVFIO_TYPE1V2) <= 0)
-		return rig_vfio_fail(
-		        ENOTSUP, "modprobe vfio_iommu_type1", CONTAINER " has no type1 (version 2) model");
+		return rig_kexplain_back_end(k, CONTAINER " has no type1 (version 2) model");
 	return 0;
 }
 
@@ -69,11 +68,7 @@ static int open_group(struct rig_kernel *k, int *fd)
 	int err;
 
 	if (k->sysfs.group < 0 || k->sysfs.noiommu)
-		return rig_vfio_fail(ENODEV,
-		        "switch the IOMMU on in firmware and with intel_iommu=on (amd_iommu is on by "
-		        "itself), or ask "
-		        "for transport=noiommu",
-		        "%s has no IOMMU group: no IOMMU translates for it", k->sysfs.bdf);
+		return rig_kexplain_no_group(k);
 	snprintf(node, sizeof(node), "/dev/vfio/%d", k->sysfs.group);
 	*fd = k->env->sys->open(node, O_RDWR);
 	if (*fd < 0)
@@ -163,10 +158,13 @@ static int unmap_own(struct rig_kernel *k, uint64_t iova, uint64_t bytes);
 
 static int open_device(struct rig_kernel *k, const struct rig_pci_fds *fds)
 {
+	char name[RIG_KERNEL_NAME];
+
 	if (fds && fds->device >= 0)
 		k->fd = k->env->sys->dup(fds->device);
 	else
-		k->fd = rig_kernel_ioctl(k, k->space->group_fd, RIG_KVFIO_GROUP_GET_DEVICE_FD, k->sysfs.bdf);
+		k->fd = rig_kernel_ioctl(
+		        k, k->space->group_fd, RIG_KVFIO_GROUP_GET_DEVICE_FD, rig_kernel_name(k, name));
 	if (k->fd >= 0)
 		return 0;
 	return rig_kexplain_device(k, fds && fds->device >= 0 ? errno : -k->fd, "VFIO_GROUP_GET_DEVICE_FD");
@@ -275,16 +273,19 @@ static int map_locked(struct rig_kernel *k, const struct rig_vfio_map *map)
 	        .iova = map->iova,
 	        .bytes = map->bytes,
 	};
-	int err = rig_kspace_note(k->space, map->iova, map->bytes, k);
+	int err = rig_kexplain_pin(k, map);
 
+	if (err)
+		return err;
+	err = rig_kspace_note(k->space, map->iova, map->bytes, k);
 	if (err == -EEXIST)
-		return rig_kexplain_map(EEXIST, map, k->space->bytes, k->space->count);
+		return rig_kexplain_map(k, EEXIST, map);
 	if (err)
 		return rig_vfio_fail(err, NULL, "listing a mapping");
 	err = rig_kernel_ioctl(k, k->space->fd, RIG_KVFIO_IOMMU_MAP_DMA, &m);
 	if (err < 0) {
 		(void)rig_kspace_forget(k->space, map->iova, map->bytes, k);
-		return rig_kexplain_map(-err, map, k->space->bytes, k->space->count);
+		return rig_kexplain_map(k, -err, map);
 	}
 	return 0;
 }

@@ -74,8 +74,12 @@ static int find_transport(struct rig_pci *f, const struct rig_pci_options *o)
 		return rig_vuser_new(fd, ms, &f->transport);
 	case RIG_PCI_ADDRESS:
 		return rig_kernel_open(&rig_kenv,
-		        &(struct rig_kernel_want){.bdf = o->path, .which = o->which, .fds = o->fds}, &f->log,
-		        &f->ops, &f->transport);
+		        &(struct rig_kernel_want){.bdf = o->path,
+		                .which = o->which,
+		                .fds = o->fds,
+		                .token = o->token,
+		                .pin = o->pin},
+		        &f->log, &f->ops, &f->transport);
 	case RIG_PCI_OPS:
 		f->ops = o->ops;
 		f->transport = o->transport;

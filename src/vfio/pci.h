@@ -57,13 +57,23 @@ struct rig_pci_fds {
 	int iommufd;
 };
 
+/* A UUID as text: that a virtual function's user and its physical function's owner agree on. */
+enum { RIG_PCI_TOKEN = 36 };
+
+/* Its 16 bytes; false if the text is of another form. */
+bool rig_pci_token_parse(const char *text, unsigned char *uuid);
+
 struct rig_pci_options {
 	enum rig_pci_kind kind;
 	int fd;    /* RIG_PCI_VFIO_USER_FD. rig_pci_open owns it from the call on, also if it fails */
 	bool held; /* rig_pci_fork_hold was called: open gives it up as soon as it may, also if it fails */
-	const char *path;               /* read during the call only */
-	enum rig_pci_transport which;   /* RIG_PCI_ADDRESS */
-	const struct rig_pci_fds *fds;  /* RIG_PCI_ADDRESS; NULL: none. Read during the call only */
+	const char *path;              /* read during the call only */
+	enum rig_pci_transport which;  /* RIG_PCI_ADDRESS */
+	const struct rig_pci_fds *fds; /* RIG_PCI_ADDRESS; NULL: none. Read during the call only */
+	/* RIG_PCI_ADDRESS, NULL: none. Of a virtual function whose physical one VFIO gave out: what its owner
+	 * set. Of a physical one: sets it. Read during the call only. */
+	const char *token;
+	uint64_t pin; /* RIG_PCI_ADDRESS: bytes of memory that the caller will certainly map; 0: unknown */
 	const struct rig_vfio_ops *ops; /* RIG_PCI_OPS */
 	void *transport;           /* RIG_PCI_OPS; closed by ops->close, which open calls also if it fails */
 	unsigned deadline_ms;      /* for each message; 0: RIG_PCI_DEADLINE_MS */

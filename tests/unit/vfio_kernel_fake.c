@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "kernel_abi.h"
+#include "pci.h"
 #include "vfio_ops.h"
 
 enum { NR_MASK = 0xff, FDS_MOST = 1024, BAR0_BYTES = 0x10000, CONFIG_BYTES = 4096, IOAS = 7 };
@@ -132,6 +133,8 @@ static int fake_open(const char *path, int flags)
 	(void)flags;
 	if (told_to_fail())
 		return fail(EIO);
+	if (k->fail_path && !strcmp(path, k->fail_path))
+		return fail(k->fail_path_errno);
 	if (!strcmp(path, "/dev/vfio/vfio"))
 		return give(CONTAINER, 0);
 	if (!strcmp(path, "/dev/vfio/12") || !strcmp(path, "/dev/vfio/noiommu-12"))
@@ -259,6 +262,33 @@ static int container_ioctl(unsigned nr, void *arg)
 	}
 }
 
+/* "0000:65:00.0 vf_token=UUID". */
+static int device_by_name(const char *name)
+{
+	static const char key[] = " vf_token=";
+	unsigned i = strncmp(name, FAKE_KERNEL_BDF0, sizeof(FAKE_KERNEL_BDF0) - 1) != 0;
+	const char *token = name + sizeof(FAKE_KERNEL_BDF0) - 1;
+
+	if (*token && strncmp(token, key, sizeof(key) - 1) != 0)
+		return fail(ENODEV);
+	if (*k->function[i].token && (!*token || strcmp(token + sizeof(key) - 1, k->function[i].token) != 0))
+		return fail(EACCES);
+	return give_device(i);
+}
+
+static int bind_device(const struct fake_kernel_function *f, const struct rig_kvfio_bind *bind)
+{
+	unsigned char uuid[16] = {0};
+	bool given = bind->argsz > offsetof(struct rig_kvfio_bind, token) && bind->flags;
+
+	if (given && !k->binds_token)
+		return fail(EINVAL);
+	if (*f->token && (!given || !rig_pci_token_parse(f->token, uuid) ||
+	                         memcmp(uuid, (const void *)(uintptr_t)bind->token, sizeof(uuid)) != 0))
+		return fail(EACCES);
+	return 0;
+}
+
 static int group_ioctl(unsigned nr, void *arg)
 {
 	struct rig_kvfio_group_status *status = arg;
@@ -272,7 +302,7 @@ static int group_ioctl(unsigned nr, void *arg)
 		k->joins++;
 		return 0;
 	case 106:
-		return give_device(!strcmp(arg, FAKE_KERNEL_BDF0) ? 0 : 1);
+		return device_by_name(arg);
 	default:
 		return fail(ENOTTY);
 	}
@@ -417,6 +447,13 @@ static int hot_info(struct rig_kvfio_hot_info *info)
 /* A dma-buf of a BAR is another descriptor of the device's memory. */
 static int feature(struct fake_kernel_function *f, const struct rig_kvfio_dma_buf *get)
 {
+	const struct rig_kvfio_token *set = (const void *)get;
+
+	if (set->flags == (RIG_KVFIO_FEATURE_TOKEN | RIG_KVFIO_FEATURE_SET) && set->argsz == sizeof(*set)) {
+		memcpy(f->uuid, set->uuid, sizeof(f->uuid));
+		f->tokens++;
+		return 0;
+	}
 	if (get->argsz != sizeof(*get) || (get->flags & 0xffff) != RIG_KVFIO_FEATURE_DMA_BUF || !k->exports)
 		return fail(ENOTTY);
 	if (get->flags & RIG_KVFIO_FEATURE_PROBE)
@@ -464,7 +501,7 @@ static int device_ioctl(struct fake_kernel_function *f, unsigned nr, void *arg)
 	case 117:
 		return feature(f, arg);
 	case 118:
-		return 0;
+		return bind_device(f, arg);
 	case 119:
 		f->attached = true;
 		return 0;
@@ -558,18 +595,23 @@ void fake_kernel_init(struct fake_kernel *kernel)
 		init_function(&kernel->function[i]);
 }
 
-void fake_kernel_fini(struct fake_kernel *kernel)
+void fake_kernel_remove(struct fake_kernel *kernel, const char *path)
 {
-	char command[96];
+	char command[256];
 	int status;
 
+	snprintf(command, sizeof(command), "rm -r '%s%s'", kernel->root, path);
+	status = system(command);
+	(void)status;
+}
+
+void fake_kernel_fini(struct fake_kernel *kernel)
+{
 	for (unsigned i = 0; i < FAKE_KERNEL_FUNCTIONS; i++) {
 		struct fake_kernel_function *f = &kernel->function[i];
 
 		close(f->device_fd);
 		drop_irqs(f);
 	}
-	snprintf(command, sizeof(command), "rm -r '%s'", kernel->root);
-	status = system(command);
-	(void)status;
+	fake_kernel_remove(kernel, "");
 }

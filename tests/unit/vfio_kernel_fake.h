@@ -31,6 +31,9 @@ struct fake_kernel_function {
 	int irq[FAKE_KERNEL_IRQS][FAKE_KERNEL_VECTORS]; /* copies of what is connected, -1 */
 	unsigned irq_start, irq_count;                  /* of the last connection */
 	unsigned resets, hot_resets;
+	char token[40];         /* who opens it must give it, "" for none */
+	unsigned char uuid[16]; /* that was set as a physical function's, so often: */
+	unsigned tokens;
 	bool attached;
 };
 
@@ -41,8 +44,11 @@ struct fake_kernel {
 	bool no_cdev, no_iommu_node; /* nodes that are not there */
 	bool exports;                /* BARs as dma-bufs */
 	bool no_dmabuf_maps;         /* iommufd takes none */
-	unsigned hot_group;          /* of the function that a hot reset would hit too */
-	unsigned joins;              /* of the group to a container */
+	bool binds_token;            /* iommufd takes the owner's token */
+	const char *fail_path;       /* this node cannot be opened: fail_path_errno */
+	int fail_path_errno;
+	unsigned hot_group; /* of the function that a hot reset would hit too */
+	unsigned joins;     /* of the group to a container */
 	uint64_t entry_limit;
 	unsigned file_maps; /* mappings made by file */
 	unsigned fail_nr;   /* this ioctl (the number after ';') fails with fail_errno; 0: none */
@@ -67,6 +73,8 @@ void fake_kernel_fini(struct fake_kernel *kernel);
 
 /* Writes text to a file of the tree, with its folders; NULL removes the file. */
 void fake_kernel_file(struct fake_kernel *kernel, const char *path, const char *text);
+/* Removes a folder of the tree, with all in it. */
+void fake_kernel_remove(struct fake_kernel *kernel, const char *path);
 /* Makes a link of the tree, in place of what was there. */
 void fake_kernel_link(struct fake_kernel *kernel, const char *path, const char *target);
 

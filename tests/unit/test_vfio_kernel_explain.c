@@ -1,0 +1,648 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages of an open that fails are the doctor's, on the same tree. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "counters.h"
+#include "dma.h"
+#include "doctor.h"
+#include "kernel.h"
+#include "kernel_abi.h"
+#include "log.h"
+#include "pci.h"
+#include "vfio_kernel_fake.h"
+#include "vfio_ops.h"
+
+#define DEVICE   "/sys/bus/pci/devices/" FAKE_KERNEL_BDF0
+#define MATE     "/sys/bus/pci/devices/" FAKE_KERNEL_BDF1
+#define GROUP    "/sys/kernel/iommu_groups/12"
+#define DRIVERS  "../../../bus/pci/drivers/"
+#define USER     "Uid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\n"
+#define ROOT     "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\n"
+#define TOKEN    "bd8d9d2b-5a5f-4f5a-a211-f591514ba1f3"
+#define LIMIT(n) "Max locked memory         " n "            " n "            bytes     \n"
+#define MIB      (UINT64_C(1) << 20)
+#define PAGE     UINT64_C(4096)
+
+static struct fake_kernel kernel;
+static char logged[2048];
+
+static void note(void *arg, int level, const char *line)
+{
+	(void)arg;
+	(void)level;
+	strncat(logged, line, sizeof(logged) - strlen(logged) - 1);
+}
+
+static const struct rig_log log_all = {.fn = note};
+
+static int setup(void **state)
+{
+	(void)state;
+	logged[0] = 0;
+	fake_kernel_init(&kernel);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fake_kernel_fini(&kernel);
+	return 0;
+}
+
+static void file(const char *path, const char *text)
+{
+	fake_kernel_file(&kernel, path, text);
+}
+
+static int open_want(const struct rig_kernel_want *want, struct rig_pci **out)
+{
+	struct rig_pci_options o = {.kind = RIG_PCI_OPS};
+	int err = rig_kernel_open(&kernel.env, want, &log_all, &o.ops, &o.transport);
+
+	*out = NULL;
+	return err ? err : rig_pci_open(out, &o, NULL, 0);
+}
+
+/* -- What is the matter with the machine -- */
+
+static void unbound(void)
+{
+	file(DEVICE "/driver", NULL);
+}
+
+static void foreign(void)
+{
+	fake_kernel_link(&kernel, DEVICE "/driver", DRIVERS "amdgpu");
+}
+
+static void no_module(void)
+{
+	unbound();
+	file("/sys/bus/pci/drivers/amdgpu/bind", "");
+}
+
+static void not_viable(void)
+{
+	fake_kernel_link(&kernel, MATE "/driver", DRIVERS "snd_hda_intel");
+	kernel.viable = false;
+}
+
+static void iommu_off(void)
+{
+	file(DEVICE "/iommu_group", NULL);
+	fake_kernel_remove(&kernel, "/sys/kernel/iommu_groups");
+	file("/proc/cmdline", "quiet\n");
+	file("/proc/cpuinfo", "vendor_id : GenuineIntel\n");
+}
+
+static void iommu_absent(void)
+{
+	iommu_off();
+	file("/sys/firmware/acpi/tables/APIC", "");
+}
+
+static void no_group(void)
+{
+	file(DEVICE "/iommu_group", NULL);
+}
+
+static void no_protection(void)
+{
+	file(GROUP "/name", "vfio-noiommu\n");
+}
+
+static void forbidden(const char *node, const char *nodes)
+{
+	file("/proc/self/status", USER);
+	file("/dev/vfio", nodes);
+	kernel.fail_path = node;
+	kernel.fail_path_errno = EACCES;
+}
+
+static void group_forbidden(void)
+{
+	forbidden("/dev/vfio/12", "600 0 0 /dev/vfio/12\n");
+}
+
+static void cdev_forbidden(void)
+{
+	forbidden("/dev/vfio/devices/vfio0", "660 0 0 /dev/vfio/12\n600 0 0 /dev/vfio/devices/vfio0\n");
+}
+
+static void held_by(const char *node)
+{
+	file("/proc/4711/comm", "trainer\n");
+	fake_kernel_link(&kernel, "/proc/4711/fd/3", node);
+	kernel.fail_path = node;
+	kernel.fail_path_errno = EBUSY;
+}
+
+static void group_held(void)
+{
+	held_by("/dev/vfio/12");
+}
+
+static void cdev_held(void)
+{
+	held_by("/dev/vfio/devices/vfio0");
+	kernel.fail_path = NULL;
+	kernel.fail_nr = 118; /* the kernel lets it be opened, and refuses to bind it again */
+	kernel.fail_errno = EINVAL;
+}
+
+static int lock_fd = -1;
+
+static void locked(void)
+{
+	char path[128];
+
+	file("/proc/4711/comm", "trainer\n");
+	file("/run/rig-vfio/" FAKE_KERNEL_BDF0, "4711 (trainer)\n");
+	snprintf(kernel.lock_dir, sizeof(kernel.lock_dir), "%s/run/rig-vfio", kernel.root);
+	snprintf(path, sizeof(path), "%s/" FAKE_KERNEL_BDF0, kernel.lock_dir);
+	lock_fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(flock(lock_fd, LOCK_EX), 0);
+}
+
+static void little_to_lock(void)
+{
+	file("/proc/self/status", USER "VmLck:\t       0 kB\nVmPin:\t       0 kB\n");
+	file("/proc/self/limits", LIMIT("524288"));
+}
+
+static void few_entries(void)
+{
+	kernel.entry_limit = 16;
+	file("/sys/module/vfio_iommu_type1/parameters/dma_entry_limit", "16\n");
+}
+
+static void owned_virtual(void)
+{
+	fake_kernel_link(&kernel, DEVICE "/physfn", "../" FAKE_KERNEL_BDF1);
+	strcpy(kernel.function[0].token, TOKEN);
+}
+
+static void locked_down(void)
+{
+	no_protection();
+	file("/sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
+	kernel.fail_nr = 102;
+	kernel.fail_errno = EPERM;
+}
+
+static void asleep(void)
+{
+	file(DEVICE "/power_state", "D3cold\n");
+}
+
+static void no_link(void)
+{
+	static const unsigned char ones[4] = {0xff, 0xff, 0xff, 0xff};
+	off_t class = ((off_t)RIG_VFIO_CONFIG << FAKE_KERNEL_REGION_SHIFT) + 8;
+
+	assert_int_equal(pwrite(kernel.function[0].device_fd, ones, 4, class), 4);
+	file(DEVICE "/config", "\xff\xff\xff\xff");
+	file(DEVICE "/current_link_width", "0\n");
+}
+
+static void firmware_region(void)
+{
+	file(GROUP "/reserved_regions", "0x00000000bf7f0000 0x00000000bf7fffff direct\n");
+	kernel.fail_nr = 102;
+	kernel.fail_errno = EINVAL;
+}
+
+static void no_remapping(void)
+{
+	file("/proc/interrupts", "  0:  42  IO-APIC  2-edge  timer\n");
+	file("/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts", "N\n");
+	kernel.fail_nr = 102;
+	kernel.fail_errno = EPERM;
+}
+
+static void absent(void)
+{
+	fake_kernel_remove(&kernel, DEVICE);
+}
+
+static void no_type1(void)
+{
+	file("/sys/module/iommufd/x", "");
+	kernel.fail_nr = 101;
+	kernel.fail_errno = EINVAL;
+}
+
+static void no_iommufd(void)
+{
+	file("/sys/module/vfio_iommu_type1/x", "");
+	kernel.no_iommu_node = true;
+}
+
+static void old_kernel(void)
+{
+	fake_kernel_remove(&kernel, DEVICE "/vfio-dev");
+	file("/proc/sys/kernel/osrelease", "6.1.0\n");
+}
+
+/* -- How it is met -- */
+
+/* Answers the failure of the first step that fails. */
+static int attempt(enum rig_pci_transport which, uint64_t pin, uint64_t map, unsigned maps)
+{
+	const struct rig_kernel_want want = {.bdf = FAKE_KERNEL_BDF0, .which = which, .pin = pin};
+	struct rig_dma dma;
+	struct rig_pci *f;
+	int err = open_want(&want, &f);
+	void *host;
+
+	if (err || !map) {
+		rig_pci_close(f);
+		return err;
+	}
+	host = mmap(NULL, map * maps, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(host, MAP_FAILED);
+	for (unsigned i = 0; i < maps && !err; i++)
+		err = rig_dma_map_host(f, (char *)host + i * map, map, RIG_DMA_READ, &dma);
+	rig_pci_close(f);
+	munmap(host, map * maps);
+	return err;
+}
+
+#define ILL(name, tree, way, error, ...)                                                                     \
+	{                                                                                                    \
+		.id = name, .fall_ill = tree, .which = way, .err = error, __VA_ARGS__                        \
+	}
+
+static const struct illness {
+	const char *id;
+	void (*fall_ill)(void);
+	enum rig_pci_transport which;
+	int err;
+	uint64_t pin, map; /* bytes said to be pinned, and bytes that are mapped */
+	unsigned maps;
+	struct rig_doctor_seen seen; /* what the attempt saw and the tree does not hold */
+} illnesses[] = {
+        ILL("absent", absent, RIG_PCI_ANY, -ENOENT, .pin = 0),
+        ILL("driver", unbound, RIG_PCI_ANY, -ENODEV, .pin = 0),
+        ILL("driver", foreign, RIG_PCI_ANY, -EBUSY, .pin = 0),
+        ILL("vfio-pci", no_module, RIG_PCI_ANY, -ENODEV, .pin = 0),
+        ILL("back-end", no_type1, RIG_PCI_TYPE1, -ENOTSUP, .pin = 0),
+        ILL("back-end", no_iommufd, RIG_PCI_IOMMUFD, -ENOTSUP, .pin = 0),
+        ILL("no-node", old_kernel, RIG_PCI_IOMMUFD, -ENOTSUP, .pin = 0),
+        ILL("group-mate", not_viable, RIG_PCI_TYPE1, -EBUSY, .pin = 0),
+        ILL("iommu-off", iommu_off, RIG_PCI_TYPE1, -ENODEV, .pin = 0),
+        ILL("iommu-absent", iommu_absent, RIG_PCI_TYPE1, -ENODEV, .pin = 0),
+        ILL("no-group", no_group, RIG_PCI_TYPE1, -ENODEV, .pin = 0),
+        ILL("noiommu", no_protection, RIG_PCI_TYPE1, -ENODEV, .pin = 0),
+        ILL("noiommu", no_protection, RIG_PCI_IOMMUFD, -ENODEV, .pin = 0),
+        ILL("noiommu", no_protection, RIG_PCI_ANY, -ENODEV, .pin = 0),
+        ILL("permission", group_forbidden, RIG_PCI_TYPE1, -EACCES, .pin = 0),
+        ILL("permission", cdev_forbidden, RIG_PCI_IOMMUFD, -EACCES, .pin = 0),
+        ILL("holder", group_held, RIG_PCI_TYPE1, -EBUSY, .pin = 0),
+        ILL("holder", cdev_held, RIG_PCI_IOMMUFD, -EBUSY, .pin = 0),
+        ILL("holder", locked, RIG_PCI_ANY, -EBUSY, .pin = 0),
+        ILL("rmrr", firmware_region, RIG_PCI_TYPE1, -EINVAL, .pin = 0),
+        ILL("no-remapping", no_remapping, RIG_PCI_TYPE1, -EPERM, .pin = 0),
+        ILL("token", owned_virtual, RIG_PCI_TYPE1, -EACCES, .pin = 0),
+        ILL("token", owned_virtual, RIG_PCI_IOMMUFD, -EACCES, .pin = 0),
+        ILL("lockdown", locked_down, RIG_PCI_NOIOMMU, -EPERM, .pin = 0),
+        ILL("power", asleep, RIG_PCI_TYPE1, -ENODEV, .pin = 0),
+        ILL("power", asleep, RIG_PCI_IOMMUFD, -ENODEV, .pin = 0),
+        ILL("link", no_link, RIG_PCI_TYPE1, -ENODEV, .pin = 0),
+        ILL("memlock", little_to_lock, RIG_PCI_ANY, -ENOMEM, .pin = MIB, .map = 0, .maps = 0,
+                .seen = {.certain = true}),
+        ILL("memlock", little_to_lock, RIG_PCI_TYPE1, -ENOMEM, .pin = 0, .map = MIB, .maps = 1,
+                .seen = {.open = true}),
+        ILL("memlock", little_to_lock, RIG_PCI_IOMMUFD, -ENOMEM, .pin = 0, .map = MIB, .maps = 1,
+                .seen = {.open = true}),
+        ILL("entry-limit", few_entries, RIG_PCI_TYPE1, -ENOSPC, .pin = 0, .map = PAGE, .maps = 17,
+                .seen = {.full = true, .mappings = 16}),
+};
+
+/* -- Both on one tree -- */
+
+static void contains(const struct illness *i, const char *message, const char *text, size_t n)
+{
+	char part[RIG_FINDING_COMMAND];
+
+	snprintf(part, sizeof(part), "%.*s", (int)n, text);
+	if (!strstr(message, part))
+		fail_msg("%s: \"%s\" does not say \"%s\"", i->id, message, part);
+}
+
+static void carries(const struct illness *i, const char *message, const struct rig_finding *f)
+{
+	contains(i, message, f->text, strlen(f->text));
+	contains(i, message, f->file, strlen(f->file));
+	contains(i, message, f->content, strlen(f->content));
+	for (const char *at = f->command; *at;) {
+		size_t n = strcspn(at, "\n");
+		size_t mark = *at == '#' ? 2 : 0; /* what is done by hand */
+
+		contains(i, message, at + mark, n - mark);
+		at += n + (at[n] == '\n');
+	}
+}
+
+static void examine(const struct illness *i, struct rig_diagnosis *d)
+{
+	static const enum rig_doctor_way ways[] = {[RIG_PCI_ANY] = RIG_DOCTOR_ANY,
+	        [RIG_PCI_IOMMUFD] = RIG_DOCTOR_IOMMUFD,
+	        [RIG_PCI_TYPE1] = RIG_DOCTOR_TYPE1,
+	        [RIG_PCI_NOIOMMU] = RIG_DOCTOR_NOIOMMU};
+	const struct rig_doctor_ask ask = {.root = kernel.root,
+	        .bdf = FAKE_KERNEL_BDF0,
+	        .pin = i->map ? i->map : i->pin,
+	        .way = ways[i->which],
+	        .seen = i->seen};
+
+	assert_int_equal(rig_doctor_examine(&ask, d), 0);
+}
+
+static void compare(const struct illness *i, const char *message)
+{
+	struct rig_diagnosis *d = calloc(1, sizeof(*d));
+	bool found = false;
+
+	assert_non_null(d);
+	examine(i, d);
+	for (unsigned n = 0; n < d->count; n++) {
+		bool it = strcmp(d->finding[n].id, i->id) == 0;
+
+		found |= it;
+		if (it || (d->finding[n].severity > RIG_NOTE && strcmp(i->id, "lockdown") != 0))
+			carries(i, message, &d->finding[n]);
+	}
+	if (!found)
+		fail_msg("the doctor does not find %s", i->id);
+	free(d);
+}
+
+static void a_refusal_carries_every_word_that_the_doctor_says_of_the_same_tree(void **state)
+{
+	for (size_t n = 0; n < sizeof(illnesses) / sizeof(illnesses[0]); n++) {
+		const struct illness *i = &illnesses[n];
+		struct test_counts before;
+		char message[2048];
+		int err;
+
+		assert_int_equal(setup(state), 0);
+		i->fall_ill();
+		test_counts_take(&before);
+		err = attempt(i->which, i->pin, i->map, i->maps);
+		snprintf(message, sizeof(message), "%s", rig_pci_error());
+		test_counts_same(&before);
+		if (err != i->err)
+			fail_msg("%s, transport %d: %d, not %d: %s", i->id, i->which, err, i->err, message);
+		assert_null(strchr(message, '\n'));
+		compare(i, message);
+		if (lock_fd >= 0)
+			close(lock_fd);
+		lock_fd = -1;
+		assert_int_equal(teardown(state), 0);
+	}
+}
+
+static void on_a_machine_that_is_well_the_doctor_finds_nothing_in_the_way(void **state)
+{
+	struct rig_diagnosis *d = calloc(1, sizeof(*d));
+
+	(void)state;
+	assert_non_null(d);
+	for (enum rig_pci_transport which = RIG_PCI_ANY; which <= RIG_PCI_TYPE1; which++) {
+		examine(&(struct illness){.which = which}, d);
+		assert_int_equal(d->verdict, RIG_NOTE);
+		assert_int_equal(attempt(which, MIB, MIB, 1), 0);
+	}
+	free(d);
+}
+
+/* -- RLIMIT_MEMLOCK before the kernel is asked -- */
+
+static unsigned calls_of(enum rig_pci_transport which, int want, uint64_t pin, uint64_t map)
+{
+	kernel.calls = 0;
+	if (attempt(which, pin, map, 1) != want)
+		fail_msg("%s", rig_pci_error());
+	return kernel.calls;
+}
+
+static void what_cannot_be_pinned_is_refused_before_the_first_system_call(void **state)
+{
+	(void)state;
+	little_to_lock();
+	assert_int_equal(calls_of(RIG_PCI_ANY, -ENOMEM, MIB, 0), 0);
+	assert_non_null(strstr(rig_pci_error(), "limit 512 KiB, needed 1024 KiB"));
+	assert_non_null(strstr(rig_pci_error(), "ulimit -l 1024"));
+}
+
+static void a_mapping_that_cannot_be_pinned_is_refused_before_the_kernel_is_asked(void **state)
+{
+	(void)state;
+	little_to_lock();
+	kernel.fail_nr = 113; /* MAP_DMA would answer this */
+	kernel.fail_errno = EIO;
+	(void)calls_of(RIG_PCI_TYPE1, -ENOMEM, 0, MIB);
+	kernel.fail_nr = 0x85;
+	(void)calls_of(RIG_PCI_IOMMUFD, -ENOMEM, 0, MIB);
+}
+
+/* type1 compares what the process has locked; iommufd's count is the user's, of which ours is certain. */
+static void each_way_counts_what_the_kernel_counts(void **state)
+{
+	(void)state;
+	file("/proc/self/status", USER "VmLck:\t     512 kB\nVmPin:\t    2048 kB\n");
+	file("/proc/self/limits", LIMIT("2097152"));
+	assert_int_equal(attempt(RIG_PCI_TYPE1, 0, MIB, 1), 0);
+	assert_int_equal(attempt(RIG_PCI_TYPE1, 0, 2 * MIB, 1), -ENOMEM);
+	assert_int_equal(attempt(RIG_PCI_IOMMUFD, 0, 2 * MIB, 1), 0);
+	assert_int_equal(attempt(RIG_PCI_IOMMUFD, 0, MIB, 3), -ENOMEM);
+	assert_non_null(strstr(rig_pci_error(), "2048 KiB that count already"));
+}
+
+static void who_may_lock_all_or_has_no_limit_is_not_predicted(void **state)
+{
+	(void)state;
+	little_to_lock();
+	file("/proc/self/status", ROOT);
+	assert_int_equal(attempt(RIG_PCI_ANY, MIB, MIB, 1), 0);
+	file("/proc/self/status", USER);
+	file("/proc/self/limits", LIMIT("unlimited"));
+	assert_int_equal(attempt(RIG_PCI_ANY, MIB, MIB, 1), 0);
+}
+
+/* Pages of a device are not charged: whether this is memory is looked at before it is refused. */
+static void what_is_no_memory_is_left_to_the_kernel(void **state)
+{
+	const struct rig_kernel_want want = {.bdf = FAKE_KERNEL_BDF0, .which = RIG_PCI_TYPE1};
+	struct rig_vfio_map map = {.iova = MIB, .bytes = MIB, .prot = RIG_DMA_READ, .fd = -1};
+	const struct rig_vfio_ops *ops;
+	void *transport;
+
+	(void)state;
+	little_to_lock();
+	assert_int_equal(rig_kernel_open(&kernel.env, &want, &log_all, &ops, &transport), 0);
+	map.host = mmap(NULL, MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(map.host, MAP_FAILED);
+	assert_int_equal(ops->dma_map(transport, &map), 0);
+	munmap(map.host, MIB);
+	ops->close(transport);
+}
+
+static void a_limit_that_will_be_met_later_is_told_at_the_open(void **state)
+{
+	(void)state;
+	file("/proc/self/status", USER);
+	file("/proc/self/limits", LIMIT("8388608"));
+	assert_int_equal(attempt(RIG_PCI_TYPE1, MIB, 0, 0), 0);
+	assert_non_null(strstr(logged, "limit 8192 KiB, needed 65536 KiB"));
+}
+
+/* -- And where the kernel knows better -- */
+
+static void a_pin_that_the_kernel_refuses_within_the_limit_names_who_else_counts(void **state)
+{
+	(void)state;
+	file("/proc/self/status", USER);
+	file("/proc/self/limits", LIMIT("8388608"));
+	kernel.fail_nr = 0x85;
+	kernel.fail_errno = ENOMEM;
+	assert_int_equal(attempt(RIG_PCI_IOMMUFD, 0, MIB, 1), -ENOMEM);
+	assert_non_null(strstr(rig_pci_error(), "other processes of the user count too"));
+	file("/proc/self/status", ROOT);
+	assert_int_equal(attempt(RIG_PCI_IOMMUFD, 0, MIB, 1), -ENOMEM);
+	assert_non_null(strstr(rig_pci_error(), "RLIMIT_MEMLOCK does not stop it"));
+}
+
+static void a_full_address_space_is_named_also_where_the_limit_cannot_be_read(void **state)
+{
+	(void)state;
+	kernel.entry_limit = 16;
+	assert_int_equal(attempt(RIG_PCI_TYPE1, 0, PAGE, 17), -ENOSPC);
+	assert_non_null(strstr(rig_pci_error(), "limit unknown; the address space has 16 mappings"));
+	assert_non_null(strstr(rig_pci_error(), "dma_entry_limit"));
+}
+
+/* -- The token of a virtual function's owner -- */
+
+static void the_owners_token_opens_a_virtual_function(void **state)
+{
+	static const enum rig_pci_transport ways[] = {RIG_PCI_TYPE1, RIG_PCI_IOMMUFD, RIG_PCI_ANY};
+	struct rig_kernel_want want = {.bdf = FAKE_KERNEL_BDF0, .token = TOKEN};
+	struct rig_pci *f;
+
+	(void)state;
+	owned_virtual();
+	kernel.binds_token = true;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		want.which = ways[i];
+		if (open_want(&want, &f))
+			fail_msg("%s", rig_pci_error());
+		rig_pci_close(f);
+	}
+	assert_int_equal(kernel.function[0].tokens, 0); /* only a physical function's owner sets one */
+}
+
+static void another_token_is_refused_and_said_to_be_another(void **state)
+{
+	struct rig_kernel_want want = {
+	        .bdf = FAKE_KERNEL_BDF0, .token = "00000000-0000-0000-0000-000000000000"};
+	struct rig_pci *f;
+
+	(void)state;
+	owned_virtual();
+	kernel.binds_token = true;
+	for (want.which = RIG_PCI_IOMMUFD; want.which <= RIG_PCI_TYPE1; want.which++) {
+		assert_int_equal(open_want(&want, &f), -EACCES);
+		assert_non_null(strstr(rig_pci_error(), "with the token given"));
+	}
+}
+
+static void a_kernel_whose_nodes_take_no_token_is_driven_through_type1(void **state)
+{
+	struct rig_kernel_want want = {.bdf = FAKE_KERNEL_BDF0, .token = TOKEN, .which = RIG_PCI_IOMMUFD};
+	struct rig_pci *f;
+
+	(void)state;
+	owned_virtual();
+	assert_int_equal(open_want(&want, &f), -ENOTSUP);
+	assert_non_null(strstr(rig_pci_error(), "transport=type1"));
+	want.which = RIG_PCI_ANY;
+	assert_int_equal(open_want(&want, &f), 0);
+	assert_string_equal(rig_pci_info(f)->transport, "type1");
+	rig_pci_close(f);
+}
+
+static void the_owner_of_a_physical_function_sets_the_token(void **state)
+{
+	static const unsigned char uuid[16] = {0xbd, 0x8d, 0x9d, 0x2b, 0x5a, 0x5f, 0x4f, 0x5a, 0xa2, 0x11,
+	        0xf5, 0x91, 0x51, 0x4b, 0xa1, 0xf3};
+	struct rig_kernel_want want = {.bdf = FAKE_KERNEL_BDF0, .token = TOKEN, .which = RIG_PCI_TYPE1};
+	struct rig_pci *f;
+
+	(void)state;
+	assert_int_equal(open_want(&want, &f), 0);
+	assert_int_equal(kernel.function[0].tokens, 1);
+	assert_memory_equal(kernel.function[0].uuid, uuid, sizeof(uuid));
+	rig_pci_close(f);
+	kernel.fail_nr = 117;
+	kernel.fail_errno = ENOTTY;
+	assert_int_equal(open_want(&want, &f), -ENOTSUP);
+	assert_non_null(strstr(rig_pci_error(), "takes no token"));
+}
+
+static void a_token_has_one_form(void **state)
+{
+	unsigned char uuid[16];
+
+	(void)state;
+	assert_true(rig_pci_token_parse(TOKEN, uuid));
+	assert_int_equal(uuid[0], 0xbd);
+	assert_int_equal(uuid[15], 0xf3);
+	assert_true(rig_pci_token_parse("BD8D9D2B-5A5F-4F5A-A211-F591514BA1F3", uuid));
+	assert_int_equal(uuid[3], 0x2b);
+	assert_false(rig_pci_token_parse("", uuid));
+	assert_false(rig_pci_token_parse("bd8d9d2b-5a5f-4f5a-a211-f591514ba1f", uuid));
+	assert_false(rig_pci_token_parse(TOKEN "0", uuid));
+	assert_false(rig_pci_token_parse("bd8d9d2b5a5f-4f5a-a211-f591514ba1f3-", uuid));
+	assert_false(rig_pci_token_parse("xd8d9d2b-5a5f-4f5a-a211-f591514ba1f3", uuid));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(a_refusal_carries_every_word_that_the_doctor_says_of_the_same_tree),
+	        TEST(on_a_machine_that_is_well_the_doctor_finds_nothing_in_the_way),
+	        TEST(what_cannot_be_pinned_is_refused_before_the_first_system_call),
+	        TEST(a_mapping_that_cannot_be_pinned_is_refused_before_the_kernel_is_asked),
+	        TEST(each_way_counts_what_the_kernel_counts),
+	        TEST(who_may_lock_all_or_has_no_limit_is_not_predicted),
+	        TEST(what_is_no_memory_is_left_to_the_kernel),
+	        TEST(a_limit_that_will_be_met_later_is_told_at_the_open),
+	        TEST(a_pin_that_the_kernel_refuses_within_the_limit_names_who_else_counts),
+	        TEST(a_full_address_space_is_named_also_where_the_limit_cannot_be_read),
+	        TEST(the_owners_token_opens_a_virtual_function),
+	        TEST(another_token_is_refused_and_said_to_be_another),
+	        TEST(a_kernel_whose_nodes_take_no_token_is_driven_through_type1),
+	        TEST(the_owner_of_a_physical_function_sets_the_token),
+	        TEST(a_token_has_one_form),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
