@@ -292,6 +292,32 @@ static void a_lost_name_opens_again_after_its_stop(void **state)
 	help_end(&b);
 }
 
+/* All its work is done, none: the value before its first is the last one of the device that was lost. */
+static void a_device_in_the_slot_of_a_lost_one_does_not_inherit_the_loss(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b = help_open(&o);
+	struct rig_point dropped = lose(&b, 2), first;
+	struct rig_device *again;
+	struct rig_submission *s;
+
+	(void)state;
+	polled_gate(b.p, UINT64_MAX);
+	assert_ok(rig_open(polled_opener(b.p), &again));
+	assert_int_equal(rig_submitted(again), rig_point_value(dropped));
+	assert_ok(rig_wait_device(again, rig_submitted(again)));
+	assert_false(rig_lost(again, NULL));
+	assert_int_equal(rig_wait(dropped), RIG_LOST); /* which stays so */
+	s = help_empty(again);
+	first = help_submit(s, NULL);
+	assert_int_equal(rig_point_slot(first), rig_point_slot(dropped));
+	assert_ok(rig_wait(first));
+	rig_submission_put(s);
+	assert_ok(rig_close(again));
+	rig_device_put(again);
+	help_end(&b);
+}
+
 struct blocked {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -480,6 +506,7 @@ int main(void)
 	        cmocka_unit_test(memory_follows_the_points_of_the_lost_device),
 	        cmocka_unit_test(close_waits_for_the_work_before_it),
 	        cmocka_unit_test(a_lost_name_opens_again_after_its_stop),
+	        cmocka_unit_test(a_device_in_the_slot_of_a_lost_one_does_not_inherit_the_loss),
 	        cmocka_unit_test(stop_waits_for_the_call_in_flight),
 	        cmocka_unit_test(racing_causes_stop_the_device_once),
 	        cmocka_unit_test(a_failed_process_loses_every_device_and_opens_none),
