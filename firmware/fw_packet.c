@@ -31,7 +31,7 @@ static bool run_store(struct fw *fw, struct fw_queue *q)
 
 static bool run_stamp(struct fw *fw, struct fw_queue *q)
 {
-	uint64_t clock = fw_load64(RVX1_CP_REGS + RVX1_CLOCK);
+	uint64_t clock = fw_load64(RVX1_CP_ENGINES + RVX1_STAMP);
 
 	return fw_bus_store(fw, q, q->packet.packet.u.word.address, &clock, 1);
 }

@@ -11,9 +11,9 @@
  * the table; `state` is the board's own.
  *
  * Threads: boot stages, describe, halt and the cold functions run one at a time. completed, failed, fault,
- * arm and check may run beside everything, check because growth asks it too. step, part and ring run one at a
- * time for each port (the contract's hot calls). These and check allocate nothing, block on nothing and make
- * no system call where windows are mapped.
+ * alive, arm, clock and check may run beside everything, check because growth asks it too. step, part and
+ * ring run one at a time for each port (the contract's hot calls). These and check allocate nothing, block on
+ * nothing and make no system call where windows are mapped.
  *
  * Errors: 0 or a negative errno with the text in rig_error(), which names the register or bound.
  */
@@ -96,6 +96,14 @@ struct rig_board_facts {
 	uint64_t board_address;              /* what a step's address of board-physical 0 is */
 	uint64_t system_address;             /* what a step's address of bus address 0 is */
 	uint32_t vectors;                    /* interrupt vectors that the driver waits on, from 0 */
+	/* The board's clock: its nominal frequency, from which it is off by at most clock_ppm parts per
+	   million. It never goes back, and may jump ahead. 0: the board has none, and its work is not
+	   timed. */
+	uint64_t clock_hz;
+	uint32_t clock_ppm;
+	/* Of each launch, for the contract's facts. Without a clock there are none. */
+	const struct rig_counter *counters;
+	uint32_t ncounters;
 	int64_t hang_ms;
 	bool may_block;       /* doorbells or progress cannot be mapped */
 	const char *firmware; /* "1.0.0 (BLAKE2b-256 ...)", for people; NULL: none */
@@ -109,6 +117,9 @@ enum rig_step_kind {
 	RIG_STEP_SEMAPHORE, /* until semaphore `index` >= value */
 	RIG_STEP_RELEASE,   /* `value` is complete; with address not 0 it is also stored there */
 	RIG_STEP_RING,      /* the queue goes on in the ring of value units at address */
+	RIG_STEP_STAMP,     /* stores the clock at address */
+	RIG_STEP_COUNTERS,  /* stores at address, of the queue's last launch: the clock at its start and at
+	                       its end, then the counters' values in the order of the facts */
 	RIG_STEP_NOP,
 };
 
@@ -240,6 +251,9 @@ struct rig_board {
 	void (*fault)(struct rig_port *port, char *text, size_t bytes);
 	/* Ask for an interrupt once a value above `seen` completes. */
 	void (*arm)(struct rig_port *port, uint64_t seen);
+	/* The clock now, by one read of a register; all ones when the function is gone. NULL: clock_hz is
+	   0. */
+	uint64_t (*clock)(struct rig_port *port);
 
 	/* Code; all NULL where the board runs none. image_bytes: how many bytes the binary takes on the
 	   device, or a negative errno. place: those bytes, for the device-virtual address `base`. find: a

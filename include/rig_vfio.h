@@ -19,11 +19,30 @@
  * and of sim alone:
  *   mem=SIZE               board memory: 64M to 8G; 256M is the default
  *   aperture=SIZE          of it that the host maps: a power of two, at least 16M; all of it is the default
+ *   queues=N               2 to 8; 2 is the default: COMPUTE:0, COPY:0, COMPUTE:1 and so on
+ *   clock-hz=N, clock-drift=PPM, clock-step=US/MS
+ *                          the board's clock: its nominal frequency, how far it is off that, and how far and
+ *                          how often it jumps ahead; as rvx1-model --clock-hz, --clock-drift-ppm,
+ *                          --clock-step
  *   fault=NAME[=N][+...]   misbehaviour, as rvx1-model --fault: hang, late=MS, halt, die, die-boot,
- *                          refuse-boot, bus, lose-irq, gone=MS, slow-boot=MS, refuse-reset
+ *                          refuse-boot, bus, dma-unmapped, corrupt-stamp, lose-irq, gone=MS, slow-boot=MS,
+ *                          refuse-reset
  * SIZE takes K, M and G.
  *
- * submit commits its value itself. Times are not measured yet: the pair that submit is given stays 0.
+ * submit commits its value itself.
+ *
+ * Times: on a board with a clock (rvx1) a timed value's work stamps that clock, and settle, or a later
+ * submit, converts. How exact that is: the clock is read between two looks at the host's, once when the
+ * device is made, by settle where no reading is newer than the value's end, and by the driver's thread about
+ * every 10 ms while timed values complete (up to a second apart while one goes on). A time is off by at most
+ * half of what the two readings around it took, plus 600 parts per million of the time between them (100 of
+ * the board's clock, 500 that the host's may be slewed), plus a jump of the board's clock between them, and
+ * never by more than the time between them. stats.times_error_ns is the largest such bound among the times
+ * that were given. A value whose stamps are missing or cannot be true (out of order, or not between its
+ * submit and now) is a fault of the device. The pair stays 0 without a clock, and for a value that was the
+ * first to be timed while the queues were full. measures gives each launch's cycles, instructions, bytes read
+ * and bytes written. Rows of 65,536 launches, of 16,384 values, are kept until measures gives them up;
+ * launches beyond that are not measured, and neither are those of a value with more than 2,700.
  *
  * Any number of sim devices may be open at once, each under its own name. A second handle of a vfio-user
  * device opens only once the first is released: its process serves one client.
@@ -76,8 +95,11 @@ struct rig_vfio_stats {
 	uint64_t dma_maps;  /* DMA mappings now */
 	uint64_t dma_bytes; /* of them */
 	uint64_t table_bytes; /* of page tables */
-	uint64_t bus_bytes;   /* kept until the process exits because their bus addresses were given out */
-	uint64_t memory_free; /* bytes of board memory not handed out */
+	uint64_t bus_bytes; /* kept until the process exits because it gave their bus addresses out: of this
+	                       open of the function and of those before it */
+	uint64_t memory_free;  /* bytes of board memory not handed out */
+	uint64_t times_error_ns; /* the most by which a time that settle or measures gave may be off */
+	uint64_t dmabuf_bytes; /* freed, and kept while others have references to dma-bufs of them */
 };
 
 /* The record under rig_vfio_key; lives as long as the device. */

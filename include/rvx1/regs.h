@@ -36,6 +36,7 @@
 #define RVX1_APERTURE_BYTES 0x018u /* u64 RO: of memory, from 0, that BAR2 shows */
 #define RVX1_CLOCK_HZ       0x020u /* u64 RO: nominal */
 #define RVX1_CLOCK          0x028u /* u64 RO: ticks, live */
+#define RVX1_CLOCK_PPM      100u   /* the clock is at most so many parts per million off CLOCK_HZ */
 #define RVX1_GROUP_THREADS  0x030u /* u32 RO: the most threads a group */
 #define RVX1_GROUP_SHARED   0x034u /* u32 RO: the most shared bytes a group */
 #define RVX1_STACK_SLOTS    0x038u /* u32 RO: threads in flight at most, a stack slot each */
@@ -167,6 +168,8 @@
 /* The processor's own accesses to system memory that nothing answered (section 5.4). */
 #define RVX1_BUS_ERROR   0x200u /* u32: 0, or RVX1_ACCESS_*; a write of 0 clears */
 #define RVX1_BUS_ADDRESS 0x208u /* u64 RO */
+
+#define RVX1_STAMP 0x210u /* u64 RO: CLOCK, for STAMP packets */
 
 /* ---- Fault codes and accesses (section 10) ------------------------------------------------------------- */
 enum rvx1_fault {

@@ -318,8 +318,11 @@ static bool is_sound(const struct rvx_config *c)
 	if (c->aperture_bytes < RVX_MIN_APERTURE || c->aperture_bytes > c->memory_bytes ||
 	        (c->aperture_bytes & (c->aperture_bytes - 1)))
 		return false;
-	return c->queues >= RVX_MIN_QUEUES && c->queues <= RVX1_MAX_QUEUES &&
-	       c->drift_ppm >= -RVX_CLOCK_MAX_PPM && c->drift_ppm <= RVX_CLOCK_MAX_PPM;
+	if (c->queues < RVX_MIN_QUEUES || c->queues > RVX1_MAX_QUEUES)
+		return false;
+	return (!c->clock_hz || (c->clock_hz >= RVX_CLOCK_MIN_HZ && c->clock_hz <= RVX_CLOCK_MAX_HZ)) &&
+	       c->drift_ppm >= -RVX_CLOCK_MAX_PPM && c->drift_ppm <= RVX_CLOCK_MAX_PPM &&
+	       c->clock_step_us <= RVX_CLOCK_MAX_STEP && c->clock_step_ms <= RVX_CLOCK_MAX_STEP;
 }
 
 static int open_memories(struct rvx_board *board)
@@ -360,7 +363,10 @@ int rvx_board_open(const struct rvx_config *config, struct rvx_board **out)
 		return -ENOMEM;
 	board->config = *config;
 	board->mischief.plan = config->plan;
-	board->clock.drift_ppm = config->drift_ppm;
+	board->clock = (struct rvx_clock){.hz = config->clock_hz ? config->clock_hz : RVX_CLOCK_NOMINAL_HZ,
+	        .drift_ppm = config->drift_ppm,
+	        .step_us = config->clock_step_us,
+	        .step_ms = config->clock_step_ms};
 	int err = open_parts(board);
 	if (err) {
 		rvx_board_close(board);

@@ -31,7 +31,10 @@ struct rvx_config {
 	uint64_t memory_bytes;   /* 64 MiB to 8 GiB, a multiple of RVX_MEMORY_STEP */
 	uint64_t aperture_bytes; /* a power of two from RVX_MIN_APERTURE to memory_bytes */
 	uint32_t queues;         /* RVX_MIN_QUEUES to RVX1_MAX_QUEUES */
+	uint64_t clock_hz;       /* RVX_CLOCK_MIN_HZ to RVX_CLOCK_MAX_HZ; 0: RVX_CLOCK_NOMINAL_HZ */
 	int drift_ppm;           /* at most RVX_CLOCK_MAX_PPM either way */
+	/* The clock jumps ahead by so many microseconds every so many milliseconds; both 0: never. */
+	uint32_t clock_step_us, clock_step_ms;
 	struct rvx_plan plan;
 	void (*log)(void *ctx, enum rvx_log_level level, const char *text); /* NULL: silent */
 	void *log_ctx;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define PAGE_BYTES 4096u
+#define NOWHERE    0x00E0000000000000ull
 #define PART_COST  64u /* what looking up a part costs, in bytes copied */
 
 /* One end of a part of a row: either a host address or a bus address that takes transfers. */
@@ -65,6 +66,14 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* --fault dma-unmapped: what va would be if the table's entry led nowhere. Above what any IOMMU translates,
+   and below what the processor reaches. */
+static void lead_astray(uint64_t va, struct rvx_extent *extent)
+{
+	*extent = (struct rvx_extent){
+	        .first = va, .bytes = UINT64_MAX - va, .address = NOWHERE, .system = true};
+}
+
 /* Resolves va and shortens *n to what can be done there in one go. False: faulted. */
 static bool resolve(struct rvx_copier *copier, struct rvx_extent *extent, uint64_t va,
         enum rvx1_access access, uint64_t *n, struct end *end)
@@ -72,7 +81,9 @@ static bool resolve(struct rvx_copier *copier, struct rvx_extent *extent, uint64
 	const struct rvx_space *space = copier->space;
 	bool writes = access == RVX1_ACCESS_WRITE;
 
-	if (!rvx_extent_serves(extent, va, access)) {
+	if (writes && copier->job.astray) {
+		lead_astray(va, extent);
+	} else if (!rvx_extent_serves(extent, va, access)) {
 		extent->bytes = 0;
 		if (!rvx_mmu_walk(space->memory, space->root, va, access, extent)) {
 			extent->bytes = 0;

@@ -18,6 +18,7 @@ struct rvx_copier_job {
 	uint64_t src_pitch, dst_pitch;
 	bool fill;
 	uint8_t byte;
+	bool astray; /* --fault dma-unmapped: the destination is where no system memory is */
 };
 
 struct rvx_copier {

@@ -79,6 +79,17 @@ static void store_system(struct rvx_board *board, uint64_t va, unsigned width, u
 
 /* ---- engine registers, section 5.3 ---- */
 
+static uint64_t load_stamp(struct rvx_board *board)
+{
+	struct rvx_mischief *mischief = &board->mischief;
+	uint64_t clock = rvx_clock_read(&board->clock);
+
+	if (!rvx_mischief_due(&mischief->stamps, mischief->plan.stamp))
+		return clock;
+	rvx_log(board, RVX_LOG_INFO, "fault corrupt-stamp");
+	return ~clock;
+}
+
 static uint64_t load_engine(struct rvx_board *board, uint32_t offset, unsigned width)
 {
 	if (offset < RVX1_COPIER)
@@ -91,6 +102,8 @@ static uint64_t load_engine(struct rvx_board *board, uint32_t offset, unsigned w
 		return board->cp.bus_address;
 	if (offset == RVX1_BUS_ADDRESS + 4 && width == 4)
 		return board->cp.bus_address >> 32;
+	if (offset == RVX1_STAMP && width == 8)
+		return load_stamp(board);
 	return 0;
 }
 
@@ -121,6 +134,9 @@ static void start_copy(struct rvx_board *board)
 	struct rvx_refusal refusal = {.code = RVX1_FAULT_BUS, .access = RVX1_ACCESS_WRITE};
 
 	rvx_copier_start(&board->copier);
+	board->copier.job.astray = rvx_mischief_due(&mischief->astray, mischief->plan.unmapped);
+	if (board->copier.job.astray)
+		rvx_log(board, RVX_LOG_INFO, "fault dma-unmapped: this copy writes nowhere");
 	if (!rvx_mischief_due(&mischief->copies, mischief->plan.bus))
 		return;
 	rvx_log(board, RVX_LOG_INFO, "fault bus: this copy finds nobody");

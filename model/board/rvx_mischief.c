@@ -25,6 +25,10 @@ static const struct mischief_name {
                 "VALUE is shown MS milliseconds late, in order"},
         {"halt", OPTIONAL, offsetof(struct rvx_plan, halt), "the processor halts at RELEASE N, as by ebreak"},
         {"bus", OPTIONAL, offsetof(struct rvx_plan, bus), "copy or fill N ends in a BUS fault"},
+        {"dma-unmapped", OPTIONAL, offsetof(struct rvx_plan, unmapped),
+                "copy or fill N writes to a bus address that is no memory"},
+        {"corrupt-stamp", OPTIONAL, offsetof(struct rvx_plan, stamp),
+                "STAMP N stores the complement of the clock"},
         {"lose-irq", OPTIONAL, offsetof(struct rvx_plan, lose_irq), "interrupt N is not sent"},
         {"gone", REQUIRED, offsetof(struct rvx_plan, gone_ms),
                 "MS milliseconds after the processor's start the function leaves the bus"},
@@ -81,7 +85,7 @@ void rvx_plan_help(FILE *to)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char left[LONGEST_NAME];
 		snprintf(left, sizeof(left), "%s%s", names[i].name, arguments[names[i].argument]);
-		fprintf(to, "  %-14s %s\n", left, names[i].help);
+		fprintf(to, "  %-18s %s\n", left, names[i].help);
 	}
 }
 

@@ -15,6 +15,8 @@ struct rvx_plan {
 	uint64_t halt;     /* the processor halts at that RELEASE, which does not happen */
 	uint64_t die;      /* the process exits at that launch or RELEASE */
 	uint64_t bus;      /* that copy or fill finds its destination's bus dead */
+	uint64_t unmapped; /* that copy or fill writes where no system memory is */
+	uint64_t stamp;    /* that STAMP's clock is wrong */
 	uint64_t lose_irq; /* that interrupt is not sent */
 	uint64_t late_ms;  /* VALUE is shown that much later */
 	uint64_t slow_ms;  /* the processor starts that much after it was told to */
@@ -26,7 +28,7 @@ struct rvx_plan {
 
 struct rvx_mischief {
 	struct rvx_plan plan;
-	uint64_t launches, releases, deaths, copies, irqs;
+	uint64_t launches, releases, deaths, copies, astray, stamps, irqs;
 };
 
 /* Adds one "name" or "name=number". -EINVAL: unknown name, or a number that is none, missing or not

@@ -17,7 +17,9 @@ enum option_key {
 	KEY_MEMORY,
 	KEY_APERTURE,
 	KEY_QUEUES,
-	KEY_DRIFT,
+	KEY_CLOCK_HZ,
+	KEY_CLOCK_DRIFT,
+	KEY_CLOCK_STEP,
 	KEY_FAULT,
 	KEY_LOG,
 	KEY_HELP,
@@ -30,7 +32,9 @@ static const struct option options[] = {
         {"memory", required_argument, NULL, KEY_MEMORY},
         {"aperture", required_argument, NULL, KEY_APERTURE},
         {"queues", required_argument, NULL, KEY_QUEUES},
-        {"drift-ppm", required_argument, NULL, KEY_DRIFT},
+        {"clock-hz", required_argument, NULL, KEY_CLOCK_HZ},
+        {"clock-drift-ppm", required_argument, NULL, KEY_CLOCK_DRIFT},
+        {"clock-step", required_argument, NULL, KEY_CLOCK_STEP},
         {"fault", required_argument, NULL, KEY_FAULT},
         {"log", no_argument, NULL, KEY_LOG},
         {"help", no_argument, NULL, KEY_HELP},
@@ -49,13 +53,17 @@ void rvx_options_help(void)
 	       "  --memory SIZE    board memory, 64M to 8G in steps of 2M (256M)\n"
 	       "  --aperture SIZE  what BAR2 shows of it, a power of two from 16M (as much as possible)\n"
 	       "  --queues N       2 to 8 (2)\n"
-	       "  --drift-ppm N    how far the clock is off its nominal frequency, -100 to 100 (%d)\n"
+	       "  --clock-hz N     the clock's nominal frequency, 1000000 to 4000000000 (%llu)\n"
+	       "  --clock-drift-ppm N\n"
+	       "                   how far it is off that, in parts per million, -100 to 100 (%d)\n"
+	       "  --clock-step US/MS\n"
+	       "                   it jumps US microseconds ahead every MS milliseconds, each 1 to 1000000\n"
 	       "  --fault SPEC     misbehave, see below; may be repeated, or a list with commas\n"
 	       "  --log            say on stderr what happens\n"
 	       "  --help, --version\n"
 	       "\n"
 	       "Faults (N counts from 1, which is the default):\n",
-	        RVX_DEFAULT_DRIFT_PPM);
+	        RVX_CLOCK_NOMINAL_HZ, RVX_DEFAULT_DRIFT_PPM);
 	rvx_plan_help(stdout);
 	printf("\nExit: 0 when the client is gone or SIGTERM came, 1 for a failure, 2 for a bad command "
 	       "line.\n");
@@ -106,6 +114,25 @@ static int parse_int(const char *text, long least, long most, int *out)
 	return 0;
 }
 
+/* "US/MS". */
+static enum rvx_wish set_clock_step(struct rvx_config *config, const char *text)
+{
+	char *us = strdup(text), *ms = us ? strchr(us, '/') : NULL;
+	int by = 0, every = 0;
+	bool good = ms != NULL;
+
+	if (good)
+		*ms++ = 0;
+	good = good && !parse_int(us, 1, RVX_CLOCK_MAX_STEP, &by) &&
+	       !parse_int(ms, 1, RVX_CLOCK_MAX_STEP, &every);
+	free(us);
+	if (!good)
+		return misuse("--clock-step %s is not US/MS, each 1 to %u", text, RVX_CLOCK_MAX_STEP);
+	config->clock_step_us = (uint32_t)by;
+	config->clock_step_ms = (uint32_t)every;
+	return RVX_RUN;
+}
+
 /* A list of faults with commas. */
 static enum rvx_wish add_faults(struct rvx_plan *plan, const char *list)
 {
@@ -148,10 +175,17 @@ static enum rvx_wish take(struct rvx_options *o, int key, const char *arg)
 			return misuse("--queues %s is not 2 to 8", arg);
 		o->config.queues = (uint32_t)number;
 		return RVX_RUN;
-	case KEY_DRIFT:
+	case KEY_CLOCK_HZ:
+		return rvx_parse_size(arg, &o->config.clock_hz) || o->config.clock_hz < RVX_CLOCK_MIN_HZ ||
+		                       o->config.clock_hz > RVX_CLOCK_MAX_HZ
+		               ? misuse("--clock-hz %s is not 1000000 to 4000000000", arg)
+		               : RVX_RUN;
+	case KEY_CLOCK_DRIFT:
 		if (parse_int(arg, -RVX_CLOCK_MAX_PPM, RVX_CLOCK_MAX_PPM, &o->config.drift_ppm))
-			return misuse("--drift-ppm %s is not -100 to 100", arg);
+			return misuse("--clock-drift-ppm %s is not -100 to 100", arg);
 		return RVX_RUN;
+	case KEY_CLOCK_STEP:
+		return set_clock_step(&o->config, arg);
 	case KEY_FAULT:
 		return add_faults(&o->config.plan, arg);
 	case KEY_LOG:

@@ -182,7 +182,7 @@ void rvx_regs_reset(struct rvx_board *board)
 	board->control[RVX1_QUEUES / 4] = board->config.queues;
 	rvx_regs_set64(board, RVX1_MEMORY_BYTES, board->config.memory_bytes);
 	rvx_regs_set64(board, RVX1_APERTURE_BYTES, board->config.aperture_bytes);
-	rvx_regs_set64(board, RVX1_CLOCK_HZ, RVX_CLOCK_NOMINAL_HZ);
+	rvx_regs_set64(board, RVX1_CLOCK_HZ, board->clock.hz);
 	board->control[RVX1_GROUP_THREADS / 4] = RVX1_MAX_GROUP_THREADS;
 	board->control[RVX1_GROUP_SHARED / 4] = RVX1_MAX_SHARED;
 	board->control[RVX1_STACK_SLOTS / 4] = RVX_STACK_SLOTS;

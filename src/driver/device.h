@@ -23,6 +23,7 @@
 #include "rig_vfio.h"
 #include "ring.h"
 #include "segment.h"
+#include "times.h"
 #include "tlsf.h"
 
 #define RIG_PAGE       4096u
@@ -155,6 +156,8 @@ struct rig_dev {
 	_Atomic uint64_t submitted;
 	uint32_t last_queue;  /* which released the last value */
 	struct rig_plan plan; /* of the last room, for the submit that follows it */
+	struct rig_dev_times times;
+	struct rig_shared stamps; /* what the work of timed values stores */
 
 	struct rig_progress progress;
 	struct rig_worker worker;
@@ -217,6 +220,8 @@ int rig_dev_plan(struct rig_dev *dev, const struct rig_part *parts, uint32_t npa
         const struct rig_run *run, struct rig_part_plan *scratch, struct rig_plan *plan);
 int rig_dev_room(void *self, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
         const struct rig_run *run, void *scratch);
+/* Whether the planned submission fits timed. */
+bool rig_dev_fits_timed(struct rig_dev *dev, const struct rig_plan *plan, const struct rig_timing *timing);
 
 /* submit.c */
 int rig_dev_submit(void *self, uint64_t value, const struct rig_part *parts, uint32_t nparts,

@@ -17,6 +17,16 @@ static const struct rig_driver hot = {
         .commit = rig_dev_commit,
 };
 
+/* On a board with a clock. */
+static const struct rig_driver hot_timed = {
+        .version = RIG_EDGE_VERSION,
+        .room = rig_dev_room,
+        .submit = rig_dev_submit,
+        .commit = rig_dev_commit,
+        .settle = rig_dev_settle,
+        .measures = rig_dev_measures,
+};
+
 static int facts(void *device, struct rig_facts *facts, const char **fault)
 {
 	struct rig_dev *dev = device;
@@ -44,6 +54,8 @@ static int facts(void *device, struct rig_facts *facts, const char **fault)
 	facts->hang_ms = dev->options.hang_ms ? dev->options.hang_ms : dev->facts.hang_ms;
 	facts->maps_host = true;
 	facts->alignment = RIG_PAGE;
+	facts->counters = dev->facts.counters;
+	facts->ncounters = dev->facts.ncounters;
 	facts->capability = (struct rig_capability){.key = &rig_vfio_key, .record = &dev->record};
 	facts->word = &dev->word_region;
 	facts->bus = rig_pci_info(dev->pci)->bdf;
@@ -76,12 +88,14 @@ static void release(void *device)
 	void *arg = dev->options.process;
 
 	rig_dev_progress_close(dev);
+	rig_dev_times_close(dev);
 	rig_dev_queues_close(dev);
 	rig_dev_word_fini(dev);
 	rig_dev_space_close(dev);
 	rig_dev_pools_close(dev);
 	rig_pci_close(dev->pci);
 	pthread_cond_destroy(&dev->progress.moved);
+	pthread_mutex_destroy(&dev->times.lock);
 	pthread_mutex_destroy(&dev->progress.lock);
 	pthread_mutex_destroy(&dev->images_lock);
 	pthread_mutex_destroy(&dev->lock);
@@ -131,6 +145,7 @@ static void stats(const struct rig_vfio_record *record, struct rig_vfio_stats *s
 	stats->dma_bytes = pci.mapped_bytes;
 	stats->table_bytes = tables.table_bytes;
 	stats->memory_free = rig_dev_memory_free(dev);
+	stats->times_error_ns = atomic_load_explicit(&dev->times.worst, memory_order_relaxed);
 }
 
 static void fill_record(struct rig_dev *dev)
@@ -219,8 +234,11 @@ static int bring_up(struct rig_dev *dev, rig_atomic_u64 *word)
 	if ((err = reset(dev)) || (err = boot(dev)) || (err = map_memory(dev)) ||
 	        (err = rig_dev_bus_init(dev)) || (err = start_dma(dev)) || (err = rig_dev_pools_open(dev)) ||
 	        (err = rig_dev_word_init(dev, word)) || (err = rig_dev_space_open(dev)) ||
-	        (err = dev->board->start_value(&dev->port, start)) || (err = rig_dev_queues_open(dev)))
+	        (err = dev->board->start_value(&dev->port, start)) || (err = rig_dev_queues_open(dev)) ||
+	        (err = rig_dev_times_open(dev)))
 		return err;
+	if (dev->facts.clock_hz)
+		dev->hot = &hot_timed;
 	fill_record(dev);
 	return rig_dev_progress_open(dev);
 }
@@ -232,6 +250,7 @@ static void init_locks(struct rig_dev *dev)
 	pthread_mutex_init(&dev->lock, NULL);
 	pthread_mutex_init(&dev->images_lock, NULL);
 	pthread_mutex_init(&dev->progress.lock, NULL);
+	pthread_mutex_init(&dev->times.lock, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&dev->progress.moved, &attributes);

@@ -122,8 +122,8 @@ static int queue_room(struct rig_dev *dev, uint32_t q, uint64_t units, uint64_t 
 	return room == RIG_RING_FITS ? RIG_FITS : RIG_LATER;
 }
 
-/* The worst of the queues' answers and the segment's. */
-static int plan_room(struct rig_dev *dev, const struct rig_plan *plan)
+/* The worst of the queues' answers and the segment's. timing NULL: of the submission alone. */
+static int plan_room(struct rig_dev *dev, const struct rig_plan *plan, const struct rig_timing *timing)
 {
 	int room = RIG_FITS;
 	uint32_t q;
@@ -134,7 +134,8 @@ static int plan_room(struct rig_dev *dev, const struct rig_plan *plan)
 		int own = RIG_FITS;
 
 		if (plan->used & 1u << q)
-			own = queue_room(dev, q, plan->units[q], plan->largest[q]);
+			own = queue_room(
+			        dev, q, plan->units[q] + (timing ? timing->units[q] : 0), plan->largest[q]);
 		if (own > room)
 			room = own;
 	}
@@ -144,6 +145,30 @@ static int plan_room(struct rig_dev *dev, const struct rig_plan *plan)
 _Static_assert(RIG_FITS < RIG_LATER && RIG_LATER < RIG_GROW && RIG_GROW < RIG_NEVER,
         "the worst answer is the largest");
 
+bool rig_dev_fits_timed(struct rig_dev *dev, const struct rig_plan *plan, const struct rig_timing *timing)
+{
+	return plan_room(dev, plan, timing) == RIG_FITS && rig_dev_times_room(dev, timing) == RIG_FITS;
+}
+
+/* While values are timed there is room for their stamps too, unless these alone are what exceeds the
+   queues. */
+static int timed_room(struct rig_dev *dev, const struct rig_part *parts, uint32_t nparts)
+{
+	struct rig_timing timing;
+	int room;
+
+	rig_dev_times_plan(dev, parts, nparts, &dev->plan, &timing);
+	room = plan_room(dev, &dev->plan, &timing);
+	if (room == RIG_FITS)
+		room = rig_dev_times_room(dev, &timing);
+	return room > RIG_LATER ? plan_room(dev, &dev->plan, NULL) : room;
+}
+
+static int room_now(struct rig_dev *dev, const struct rig_part *parts, uint32_t nparts)
+{
+	return dev->times.on ? timed_room(dev, parts, nparts) : plan_room(dev, &dev->plan, NULL);
+}
+
 int rig_dev_room(void *self, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
         const struct rig_run *run, void *scratch)
 {
@@ -152,9 +177,9 @@ int rig_dev_room(void *self, const struct rig_part *parts, uint32_t nparts, uint
 
 	if (rig_dev_plan(dev, parts, nparts, nwaits, run, scratch, &dev->plan) != RIG_FITS)
 		return RIG_NEVER;
-	room = plan_room(dev, &dev->plan);
+	room = room_now(dev, parts, nparts);
 	if (room != RIG_LATER)
 		return room;
 	rig_dev_reclaim(dev);
-	return plan_room(dev, &dev->plan);
+	return room_now(dev, parts, nparts);
 }

@@ -125,8 +125,10 @@ static uint64_t burst(struct rig_dev *dev)
 			rig_dev_wake(dev);
 		}
 		rig_pause();
-		if (++spins % SPINS_A_YIELD == 0)
+		if (++spins % SPINS_A_YIELD == 0) {
+			rig_dev_times_tick(dev);
 			sched_yield();
+		}
 	}
 	return last;
 }
@@ -152,7 +154,10 @@ static void *spinner(void *arg)
 			rig_dev_wake(dev);
 		seen = value;
 		rig_pause();
-		if (++spins % SPINS_A_YIELD == 0 && rig_dev_check_fault(dev))
+		if (++spins % SPINS_A_YIELD)
+			continue;
+		rig_dev_times_tick(dev);
+		if (rig_dev_check_fault(dev))
 			break;
 	}
 	look(dev); /* what completed before the fault */
@@ -178,6 +183,7 @@ static void *poller(void *arg)
 			fds[0].revents = POLLIN;
 		if (fds[0].revents & POLLIN)
 			rig_dev_drain(p->irq_fd);
+		rig_dev_times_tick(dev);
 		if (rig_dev_check_fault(dev))
 			break;
 		seen = fds[0].revents & POLLIN ? burst(dev) : look(dev);

@@ -15,11 +15,19 @@ struct submission {
 	const struct rig_plan *plan;
 	uint64_t value;
 	uint64_t segment; /* offset of the submission's piece */
+	struct rig_timing timing;
 };
 
 static void put(struct rig_dev *dev, uint32_t q, const struct rig_step *step)
 {
 	dev->board->step(&dev->port, rig_ring_reserve(&dev->queues[q].ring, dev->board->step_units), step);
+}
+
+static void store_times(struct rig_dev *dev, uint32_t q, enum rig_step_kind kind, uint64_t address)
+{
+	const struct rig_step step = {.kind = kind, .address = address};
+
+	put(dev, q, &step);
 }
 
 static void signal_queue(struct rig_dev *dev, uint32_t q)
@@ -38,7 +46,7 @@ static void await_signal(struct rig_dev *dev, uint32_t q, uint32_t other, uint64
 
 /* Device order, then the producers' values. A queue that released the previous value is in order by
    itself. */
-static void begin_queue(const struct submission *s, uint32_t q)
+static void begin_queue(struct submission *s, uint32_t q)
 {
 	struct rig_dev *dev = s->dev;
 	struct rig_step step = {.kind = RIG_STEP_ORDER, .value = s->value - 1};
@@ -53,9 +61,11 @@ static void begin_queue(const struct submission *s, uint32_t q)
 		step.value = s->waits[i].value;
 		put(dev, q, &step);
 	}
+	if (s->timing.on)
+		store_times(dev, q, RIG_STEP_STAMP, rig_dev_times_start(&s->timing));
 }
 
-static int place_part(const struct submission *s, uint32_t index)
+static int place_part(struct submission *s, uint32_t index)
 {
 	struct rig_dev *dev = s->dev;
 	const struct rig_part *part = &s->parts[index];
@@ -74,6 +84,8 @@ static int place_part(const struct submission *s, uint32_t index)
 	place.segment_address = dev->segment_memory.va + offset;
 	if (dev->board->part(&dev->port, part, s->run, &own->need, &place))
 		return -EIO;
+	if (s->timing.launches && part->kind == RIG_LAUNCH)
+		store_times(dev, part->queue, RIG_STEP_COUNTERS, rig_dev_times_launch(dev, &s->timing));
 	if (own->signals) {
 		signal_queue(dev, part->queue);
 		own->signal = dev->queues[part->queue].signals;
@@ -94,6 +106,8 @@ static void end_value(const struct submission *s)
 		signal_queue(dev, q);
 		await_signal(dev, s->plan->release, q, dev->queues[q].signals);
 	}
+	if (s->timing.on)
+		store_times(dev, s->plan->release, RIG_STEP_STAMP, rig_dev_times_end(&s->timing));
 	put(dev, s->plan->release, &release);
 	dev->last_queue = s->plan->release;
 }
@@ -138,6 +152,24 @@ static int encode(struct submission *s, uint32_t nparts)
 	return 0;
 }
 
+/* A value whose stamps find no room is not timed: room thought of them only if the value before was timed
+   too. */
+static void start_timing(struct submission *s, uint32_t nparts, struct rig_times *times)
+{
+	struct rig_dev *dev = s->dev;
+
+	*times = (struct rig_times){0, 0};
+	if (!dev->times.open)
+		return;
+	dev->times.on = true;
+	rig_dev_times_plan(dev, s->parts, nparts, s->plan, &s->timing);
+	s->timing.on = rig_dev_fits_timed(dev, s->plan, &s->timing);
+	if (s->timing.on)
+		rig_dev_times_begin(dev, &s->timing, s->value, times);
+	else
+		s->timing.launches = 0;
+}
+
 /* The value counts as submitted all the same, so that stop raises the word to it. */
 static int fail(struct rig_dev *dev, uint64_t value, const char **failure)
 {
@@ -161,8 +193,9 @@ int rig_dev_submit(void *self, uint64_t value, const struct rig_part *parts, uin
 	        .value = value};
 	uint32_t q;
 
+	dev->times.on = false;
 	if (times)
-		*times = (struct rig_times){0, 0}; /* this driver times nothing yet */
+		start_timing(&s, nparts, times);
 	if (rig_dev_faulted(dev))
 		return fail(dev, value, failure);
 	if (!encode(&s, nparts)) {

@@ -21,7 +21,7 @@
 #define MODEL_NAME "rvx1-model"
 #define MODEL_FD   3 /* its end of the socketpair */
 #define END_MS     5000
-#define MAX_ARGS   12
+#define MAX_ARGS   20
 #define ARG_BYTES  32
 
 extern char **environ;
@@ -36,12 +36,27 @@ struct arguments {
 	char *argv[MAX_ARGS];
 	int argc;
 	char memory[ARG_BYTES], aperture[ARG_BYTES], fd[ARG_BYTES];
+	char queues[ARG_BYTES], hz[ARG_BYTES], drift[ARG_BYTES];
 };
 
 static void add(struct arguments *a, const char *option, char *value)
 {
 	a->argv[a->argc++] = (char *)(uintptr_t)option;
 	a->argv[a->argc++] = value;
+}
+
+static void add_clock(struct arguments *a, struct rig_spec *spec)
+{
+	if (spec->clock_hz) {
+		snprintf(a->hz, sizeof(a->hz), "%" PRIu64, spec->clock_hz);
+		add(a, "--clock-hz", a->hz);
+	}
+	if (spec->has_clock_drift) {
+		snprintf(a->drift, sizeof(a->drift), "%d", spec->clock_drift);
+		add(a, "--clock-drift-ppm", a->drift);
+	}
+	if (spec->clock_step[0])
+		add(a, "--clock-step", spec->clock_step);
 }
 
 static void build(struct arguments *a, char *path, struct rig_spec *spec)
@@ -58,6 +73,11 @@ static void build(struct arguments *a, char *path, struct rig_spec *spec)
 		snprintf(a->aperture, sizeof(a->aperture), "%" PRIu64 "K", spec->aperture >> 10);
 		add(a, "--aperture", a->aperture);
 	}
+	if (spec->queues) {
+		snprintf(a->queues, sizeof(a->queues), "%" PRIu32, spec->queues);
+		add(a, "--queues", a->queues);
+	}
+	add_clock(a, spec);
 	if (spec->fault[0])
 		add(a, "--fault", spec->fault);
 }

@@ -12,6 +12,13 @@
 #define MAX_MEMORY   (8ull << 30)
 #define MIN_APERTURE (16ull << 20)
 #define MAX_HANG_MS  (24 * 3600 * 1000ll)
+/* As rvx1-model checks them. */
+#define MIN_QUEUES    2
+#define MAX_QUEUES    8
+#define MIN_CLOCK_HZ  1000000ll
+#define MAX_CLOCK_HZ  4000000000ll
+#define MAX_DRIFT_PPM 100
+#define MAX_STEP      1000000
 
 /* "64M" in bytes; false if it is no size or does not fit 63 bits. */
 static bool parse_size(const char *text, uint64_t *bytes)
@@ -70,6 +77,70 @@ static int set_aperture(struct rig_spec *spec, const char *value)
 	return 0;
 }
 
+static int set_text(char *to, size_t room, const char *key, const char *value)
+{
+	if (!*value || strlen(value) >= room)
+		return rig_error_set(-EINVAL, "%s=%s: 1 to %zu characters", key, value, room - 1);
+	strcpy(to, value);
+	return 0;
+}
+
+/* A whole number from `least` to `most`, up to the end of the text or `end_at`. */
+static bool parse_whole(const char *text, char end_at, long long least, long long most, long long *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoll(text, &end, 10);
+	return !errno && end != text && *end == end_at && !isspace((unsigned char)*text) && *out >= least &&
+	       *out <= most;
+}
+
+static int set_queues(struct rig_spec *spec, const char *value)
+{
+	long long n;
+
+	if (!parse_whole(value, 0, MIN_QUEUES, MAX_QUEUES, &n))
+		return rig_error_set(-EINVAL, "queues=%s: %d to %d", value, MIN_QUEUES, MAX_QUEUES);
+	spec->queues = (uint32_t)n;
+	return 0;
+}
+
+static int set_clock_hz(struct rig_spec *spec, const char *value)
+{
+	long long n;
+
+	if (!parse_whole(value, 0, MIN_CLOCK_HZ, MAX_CLOCK_HZ, &n))
+		return rig_error_set(-EINVAL, "clock-hz=%s: %lld to %lld", value, MIN_CLOCK_HZ, MAX_CLOCK_HZ);
+	spec->clock_hz = (uint64_t)n;
+	return 0;
+}
+
+static int set_clock_drift(struct rig_spec *spec, const char *value)
+{
+	long long n;
+
+	if (!parse_whole(value, 0, -MAX_DRIFT_PPM, MAX_DRIFT_PPM, &n))
+		return rig_error_set(-EINVAL, "clock-drift=%s: parts per million, -%d to %d", value,
+		        MAX_DRIFT_PPM, MAX_DRIFT_PPM);
+	spec->has_clock_drift = true;
+	spec->clock_drift = (int)n;
+	return 0;
+}
+
+static int set_clock_step(struct rig_spec *spec, const char *value)
+{
+	const char *period = strchr(value, '/');
+	long long us, ms;
+
+	if (!period || !parse_whole(value, '/', 1, MAX_STEP, &us) ||
+	        !parse_whole(period + 1, 0, 1, MAX_STEP, &ms))
+		return rig_error_set(-EINVAL,
+		        "clock-step=%s: US/MS, so many microseconds every so many milliseconds, each 1 to %d",
+		        value, MAX_STEP);
+	return set_text(spec->clock_step, sizeof(spec->clock_step), "clock-step", value);
+}
+
 static int set_completion(struct rig_spec *spec, const char *value)
 {
 	spec->store = !strcmp(value, "store");
@@ -114,14 +185,6 @@ static int set_transport(struct rig_spec *spec, const char *value)
 	        "transport=%s: auto, iommufd, type1, or noiommu (the device then reaches all memory)", value);
 }
 
-static int set_text(char *to, size_t room, const char *key, const char *value)
-{
-	if (!*value || strlen(value) >= room)
-		return rig_error_set(-EINVAL, "%s=%s: 1 to %zu characters", key, value, room - 1);
-	strcpy(to, value);
-	return 0;
-}
-
 /* What rvx1-model --fault takes, which it says itself (--help). */
 enum fault_number { NO_NUMBER, MAY_COUNT, MUST_COUNT };
 
@@ -129,7 +192,8 @@ static const struct fault_name {
 	const char *name;
 	enum fault_number number;
 } faults[] = {{"hang", MAY_COUNT}, {"late", MUST_COUNT}, {"halt", MAY_COUNT}, {"bus", MAY_COUNT},
-        {"lose-irq", MAY_COUNT}, {"gone", MUST_COUNT}, {"slow-boot", MUST_COUNT}, {"refuse-boot", NO_NUMBER},
+        {"dma-unmapped", MAY_COUNT}, {"corrupt-stamp", MAY_COUNT}, {"lose-irq", MAY_COUNT},
+        {"gone", MUST_COUNT}, {"slow-boot", MUST_COUNT}, {"refuse-boot", NO_NUMBER},
         {"refuse-reset", NO_NUMBER}, {"die", MAY_COUNT}, {"die-boot", NO_NUMBER}};
 
 static bool parse_count(const char *text)
@@ -164,9 +228,9 @@ static int set_fault(struct rig_spec *spec, const char *value)
 	while ((item = strsep(&rest, "+")))
 		if (!is_fault(item))
 			return rig_error_set(-EINVAL,
-			        "fault=%s: hang, halt, bus, lose-irq or die with or without =N, late=MS, "
-			        "gone=MS, "
-			        "slow-boot=MS, refuse-boot, refuse-reset, die-boot; several joined by +",
+			        "fault=%s: hang, halt, bus, dma-unmapped, corrupt-stamp, lose-irq or die, "
+			        "each with or without =N, late=MS, gone=MS, slow-boot=MS, refuse-boot, "
+			        "refuse-reset, die-boot; several joined by +",
 			        item);
 	/* ',' separates options here. */
 	for (at = spec->fault; *at; at++)
@@ -175,8 +239,17 @@ static int set_fault(struct rig_spec *spec, const char *value)
 	return 0;
 }
 
+static const struct option {
+	const char *name;
+	int (*set)(struct rig_spec *spec, const char *value);
+} sim_options[] = {{"mem", set_memory}, {"aperture", set_aperture}, {"queues", set_queues},
+        {"clock-hz", set_clock_hz}, {"clock-drift", set_clock_drift}, {"clock-step", set_clock_step},
+        {"fault", set_fault}};
+
 static int set_option(struct rig_spec *spec, const char *key, const char *value)
 {
+	size_t i;
+
 	if (!strcmp(key, "completion"))
 		return set_completion(spec, value);
 	if (!strcmp(key, "hang"))
@@ -187,15 +260,13 @@ static int set_option(struct rig_spec *spec, const char *key, const char *value)
 		return set_text(spec->firmware, sizeof(spec->firmware), key, value);
 	if (spec->kind == RIG_SPEC_PCI && !strcmp(key, "transport"))
 		return set_transport(spec, value);
-	if (spec->kind == RIG_SPEC_SIM && !strcmp(key, "mem"))
-		return set_memory(spec, value);
-	if (spec->kind == RIG_SPEC_SIM && !strcmp(key, "aperture"))
-		return set_aperture(spec, value);
-	if (spec->kind == RIG_SPEC_SIM && !strcmp(key, "fault"))
-		return set_fault(spec, value);
+	for (i = 0; spec->kind == RIG_SPEC_SIM && i < sizeof(sim_options) / sizeof(sim_options[0]); i++)
+		if (!strcmp(key, sim_options[i].name))
+			return sim_options[i].set(spec, value);
 	return rig_error_set(-EINVAL, "option %s: %s takes completion, hang, poller, firmware%s", key,
 	        spec->base,
-	        spec->kind == RIG_SPEC_SIM   ? ", mem, aperture, fault"
+	        spec->kind == RIG_SPEC_SIM
+	                ? ", mem, aperture, queues, clock-hz, clock-drift, clock-step, fault"
 	        : spec->kind == RIG_SPEC_PCI ? ", transport"
 	                                     : "");
 }

@@ -10,7 +10,7 @@
 
 enum rig_spec_kind { RIG_SPEC_SIM, RIG_SPEC_VFIO_USER, RIG_SPEC_PCI };
 
-enum { RIG_SPEC_TEXT = 256, RIG_SPEC_FAULT = 64 };
+enum { RIG_SPEC_TEXT = 256, RIG_SPEC_FAULT = 64, RIG_SPEC_STEP = 24 };
 
 struct rig_spec {
 	enum rig_spec_kind kind;
@@ -19,8 +19,13 @@ struct rig_spec {
 	char firmware[RIG_SPEC_TEXT]; /* "" if not given */
 	char fault[RIG_SPEC_FAULT];   /* as rvx1-model takes it: ',' between several; "" if not given */
 	uint64_t memory, aperture;    /* bytes; 0 if not given */
-	int64_t hang_ms;              /* 0 if not given */
-	int poller_cpu;               /* -1 if not given */
+	uint32_t queues;              /* 0 if not given */
+	uint64_t clock_hz;            /* 0 if not given */
+	bool has_clock_drift;
+	int clock_drift;                /* parts per million */
+	char clock_step[RIG_SPEC_STEP]; /* "US/MS"; "" if not given */
+	int64_t hang_ms;                /* 0 if not given */
+	int poller_cpu;                 /* -1 if not given */
 	bool store;
 	enum rig_pci_transport transport; /* of a PCI address; RIG_PCI_ANY if not given */
 };

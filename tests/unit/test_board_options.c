@@ -108,13 +108,30 @@ static void queues_and_drift_are_checked(void **state)
 	struct rvx_options o;
 
 	(void)state;
-	assert_int_equal(parse(&o, "--queues", "8", "--drift-ppm", "-100"), RVX_RUN);
+	assert_int_equal(parse(&o, "--queues", "8", "--clock-drift-ppm", "-100"), RVX_RUN);
 	assert_int_equal(o.config.queues, 8);
 	assert_int_equal(o.config.drift_ppm, -100);
 	assert_int_equal(parse(&o, "--queues", "1", NULL, NULL), RVX_MISUSED);
 	assert_int_equal(parse(&o, "--queues", "9", NULL, NULL), RVX_MISUSED);
-	assert_int_equal(parse(&o, "--drift-ppm", "101", NULL, NULL), RVX_MISUSED);
-	assert_int_equal(parse(&o, "--drift-ppm", "", NULL, NULL), RVX_MISUSED);
+	assert_int_equal(parse(&o, "--clock-drift-ppm", "101", NULL, NULL), RVX_MISUSED);
+	assert_int_equal(parse(&o, "--clock-drift-ppm", "", NULL, NULL), RVX_MISUSED);
+}
+
+static void the_clock_has_a_frequency_and_jumps_when_told_to(void **state)
+{
+	static const char *const bad[] = {
+	        "", "5", "5/", "/5", "0/5", "5/0", "5/5/5", "1000001/1", "1/1000001"};
+	struct rvx_options o;
+
+	(void)state;
+	assert_int_equal(parse(&o, "--clock-hz", "1000000", "--clock-step", "250/40"), RVX_RUN);
+	assert_int_equal(o.config.clock_hz, 1000000);
+	assert_int_equal(o.config.clock_step_us, 250);
+	assert_int_equal(o.config.clock_step_ms, 40);
+	assert_int_equal(parse(&o, "--clock-hz", "999999", NULL, NULL), RVX_MISUSED);
+	assert_int_equal(parse(&o, "--clock-hz", "4000000001", NULL, NULL), RVX_MISUSED);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(parse(&o, "--clock-step", bad[i], NULL, NULL), RVX_MISUSED);
 }
 
 static void faults_come_as_lists_and_may_be_repeated(void **state)
@@ -122,7 +139,11 @@ static void faults_come_as_lists_and_may_be_repeated(void **state)
 	struct rvx_options o;
 
 	(void)state;
-	assert_int_equal(parse(&o, "--fault", "hang,late=3", "--fault", "halt=2"), RVX_RUN);
+	assert_int_equal(
+	        parse(&o, "--fault", "hang,late=3,dma-unmapped=4", "--fault", "halt=2,corrupt-stamp"),
+	        RVX_RUN);
+	assert_int_equal(o.config.plan.unmapped, 4);
+	assert_int_equal(o.config.plan.stamp, 1);
 	assert_int_equal(o.config.plan.hang, 1);
 	assert_int_equal(o.config.plan.late_ms, 3);
 	assert_int_equal(o.config.plan.halt, 2);
@@ -151,6 +172,7 @@ int main(void)
 	        cmocka_unit_test(memory_is_64_mib_to_8_gib_in_steps_of_2),
 	        cmocka_unit_test(the_aperture_is_a_power_of_two_up_to_the_memory),
 	        cmocka_unit_test(queues_and_drift_are_checked),
+	        cmocka_unit_test(the_clock_has_a_frequency_and_jumps_when_told_to),
 	        cmocka_unit_test(faults_come_as_lists_and_may_be_repeated),
 	        cmocka_unit_test(unknown_faults_and_wrong_numbers_are_refused),
 	};

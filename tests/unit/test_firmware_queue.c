@@ -131,7 +131,7 @@ static void stores_reach_system_memory(void **state)
 static void stamp_stores_the_clock(void **state)
 {
 	(void)state;
-	fake_set_reg64(RVX1_CLOCK, 987654321);
+	fake_set_engine64(RVX1_STAMP, 987654321);
 	fake_push_word(0, RVX1_OP_STAMP, 0, FAKE_WORDS, 0);
 	fake_run(&fw);
 	assert_int_equal(fake_word(FAKE_WORDS), 987654321);

@@ -26,6 +26,7 @@ const struct rig_board rvx1_board = {
         .failed = rvx1_failed,
         .fault = rvx1_fault,
         .arm = rvx1_arm,
+        .clock = rvx1_clock,
         .image_bytes = rvx1_image_bytes,
         .image_place = rvx1_image_place,
         .image_find = rvx1_image_find,

@@ -21,13 +21,15 @@ static const uint8_t digest[RVX1_FW_DIGEST] = RVX1_FIRMWARE_DIGEST;
 #define SMALL_MEMORY   (128ull << 20)
 
 #define RING_UNITS 1024u
-/* Rings lie in the boot pool: it has room for both of this length, for the ones that these replace, and for
-   tables. */
-#define RING_UNITS_MAX       32768u
-#define RING_UNITS_MAX_SMALL 16384u
+/* Rings lie in the boot pool, which has room for rings of so many units together, for the ones that these
+   replace, and for tables. */
+#define RINGS_UNITS       65536u
+#define RINGS_UNITS_SMALL 32768u
 
 #define SEGMENT_BYTES (1ull << 20)
 #define HANG_MS       10000
+
+#define COMPUTE_RUNS (RIG_RUNS(RIG_LAUNCH) | RIG_RUNS(RIG_WORDS) | RIG_RUNS(RIG_FILL))
 
 static int open_windows(struct rig_port *port)
 {
@@ -51,6 +53,7 @@ static int read_limits(struct rvx1 *rvx1)
 
 	rvx1->memory_bytes = rig_win_load64(regs, RVX1_MEMORY_BYTES);
 	rvx1->aperture_bytes = rig_win_load64(regs, RVX1_APERTURE_BYTES);
+	rvx1->clock_hz = rig_win_load64(regs, RVX1_CLOCK_HZ);
 	rvx1->queues = rig_win_load32(regs, RVX1_QUEUES);
 	rvx1->group_threads = rig_win_load32(regs, RVX1_GROUP_THREADS);
 	rvx1->group_shared = rig_win_load32(regs, RVX1_GROUP_SHARED);
@@ -239,22 +242,63 @@ static void describe_pools(const struct rvx1 *rvx1, struct rig_board_facts *fact
 		        .pa = rvx1->aperture_bytes, .bytes = rvx1->memory_bytes - rvx1->aperture_bytes};
 }
 
-static void describe_queues(struct rig_board_facts *facts)
+/* Queues are alike to the board (section 7). The port runs launches on those of even numbers and copies on
+   the others, so that the first of each kind stands at the same place whatever their number. */
+static void describe_queues(const struct rvx1 *rvx1, struct rig_board_facts *facts)
 {
-	facts->queues[0] = (struct rig_queue){
-	        .name = "COMPUTE:0", .runs = RIG_RUNS(RIG_LAUNCH) | RIG_RUNS(RIG_WORDS) | RIG_RUNS(RIG_FILL)};
-	facts->queues[1] = (struct rig_queue){.name = "COPY:0", .runs = RIG_RUNS(RIG_COPY)};
-	facts->nqueues = 2;
+	static const struct rig_queue queues[RVX1_MAX_QUEUES] = {
+	        {.name = "COMPUTE:0", .runs = COMPUTE_RUNS},
+	        {.name = "COPY:0", .runs = RIG_RUNS(RIG_COPY)},
+	        {.name = "COMPUTE:1", .runs = COMPUTE_RUNS},
+	        {.name = "COPY:1", .runs = RIG_RUNS(RIG_COPY)},
+	        {.name = "COMPUTE:2", .runs = COMPUTE_RUNS},
+	        {.name = "COPY:2", .runs = RIG_RUNS(RIG_COPY)},
+	        {.name = "COMPUTE:3", .runs = COMPUTE_RUNS},
+	        {.name = "COPY:3", .runs = RIG_RUNS(RIG_COPY)},
+	};
+
+	memcpy(facts->queues, queues, rvx1->queues * sizeof(queues[0]));
+	facts->nqueues = rvx1->queues;
 	facts->has_copy_engine = true;
 	facts->copy_engine = 1;
+}
+
+/* The most of a ring, so that all may have it. */
+static uint64_t longest_ring(const struct rvx1 *rvx1)
+{
+	uint64_t units = rvx1->memory_bytes < SMALL_MEMORY ? RINGS_UNITS_SMALL : RINGS_UNITS;
+	uint32_t rings = 2;
+
+	while (rings < rvx1->queues)
+		rings *= 2;
+	return units / rings;
+}
+
+/* In the order of enum rvx1_counter, behind the two stamps. */
+static void describe_clock(const struct rvx1 *rvx1, struct rig_board_facts *facts)
+{
+	static const struct rig_counter counters[RVX1_COUNTERS - RVX1_COUNTER_CYCLES] = {
+	        [RVX1_COUNTER_CYCLES - RVX1_COUNTER_CYCLES] = {"cycles", 1},
+	        [RVX1_COUNTER_INSTRUCTIONS - RVX1_COUNTER_CYCLES] = {"instructions", 1},
+	        [RVX1_COUNTER_BYTES_READ - RVX1_COUNTER_CYCLES] = {"bytes read", 1},
+	        [RVX1_COUNTER_BYTES_WRITTEN - RVX1_COUNTER_CYCLES] = {"bytes written", 1},
+	};
+
+	if (!rvx1->clock_hz)
+		return;
+	facts->clock_hz = rvx1->clock_hz;
+	facts->clock_ppm = RVX1_CLOCK_PPM;
+	facts->counters = counters;
+	facts->ncounters = sizeof(counters) / sizeof(counters[0]);
 }
 
 int rvx1_describe(struct rig_port *port, struct rig_board_facts *facts)
 {
 	struct rvx1 *rvx1 = rvx1_of(port);
 
-	describe_queues(facts);
+	describe_queues(rvx1, facts);
 	describe_pools(rvx1, facts);
+	describe_clock(rvx1, facts);
 	facts->memory_bar = RVX1_BAR_MEMORY;
 	facts->memory_bar_bytes = rvx1->aperture_bytes;
 	facts->format = &rvx1_format;
@@ -267,7 +311,7 @@ int rvx1_describe(struct rig_port *port, struct rig_board_facts *facts)
 	facts->stack_slots = rvx1->group_threads;
 	facts->unit_bytes = RVX1_PACKET_BYTES;
 	facts->ring_units = RING_UNITS;
-	facts->ring_units_max = rvx1->memory_bytes < SMALL_MEMORY ? RING_UNITS_MAX_SMALL : RING_UNITS_MAX;
+	facts->ring_units_max = longest_ring(rvx1);
 	facts->segment_bytes = SEGMENT_BYTES;
 	facts->board_address = 0;
 	facts->system_address = RVX1_SYSTEM;

@@ -110,6 +110,8 @@ static uint8_t opcode_of(enum rig_step_kind kind)
 	        [RIG_STEP_SEMAPHORE] = RVX1_OP_SEMAPHORE,
 	        [RIG_STEP_RELEASE] = RVX1_OP_RELEASE,
 	        [RIG_STEP_RING] = RVX1_OP_RING,
+	        [RIG_STEP_STAMP] = RVX1_OP_STAMP,
+	        [RIG_STEP_COUNTERS] = RVX1_OP_COUNTERS,
 	        [RIG_STEP_NOP] = RVX1_OP_NOP,
 	};
 

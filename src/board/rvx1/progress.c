@@ -39,6 +39,11 @@ void rvx1_arm(struct rig_port *port, uint64_t seen)
 	rig_win_store64(&rvx1_of(port)->doorbells, doorbell(0, RVX1_DOORBELL_ARM), seen);
 }
 
+uint64_t rvx1_clock(struct rig_port *port)
+{
+	return rig_win_load64(&rvx1_of(port)->regs, RVX1_CLOCK);
+}
+
 static const char *fault_name(uint32_t code)
 {
 	static const char *const names[] = {

@@ -23,6 +23,7 @@ struct rvx1 {
 	struct rig_win memory;    /* BAR2 whole */
 	uint64_t memory_bytes;
 	uint64_t aperture_bytes;
+	uint64_t clock_hz;
 	uint32_t queues;
 	uint32_t group_threads, group_shared, stack_slots;
 	uint32_t invalidations;
@@ -60,6 +61,7 @@ void rvx1_fault(struct rig_port *port, char *text, size_t bytes);
 /* Why the command processor halted, in one line. */
 void rvx1_halt_text(const struct rig_win *regs, char *text, size_t bytes);
 void rvx1_arm(struct rig_port *port, uint64_t seen);
+uint64_t rvx1_clock(struct rig_port *port);
 
 /* format.c */
 extern const struct rig_mmu_format rvx1_format;
