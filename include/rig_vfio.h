@@ -12,6 +12,8 @@
  *   poller=CPU             the thread that watches for completions is pinned to that CPU and never sleeps; by
  *                          default it sleeps until the function's interrupt
  *   firmware=DIR           the folder of the firmware image
+ *   dma=bus|dmabuf         what rig_buffer_dma answers: bus addresses, the default, which serve functions
+ *                          that no IOMMU translates for; or dma-bufs, of a PCI function on Linux 6.19 or later
  * of a PCI function alone:
  *   transport=auto|iommufd|type1|noiommu  auto takes iommufd (the function's device node) where it exists and
  *                          serves, else type1 (its group); noiommu never unasked: the device then reaches all
@@ -95,11 +97,11 @@ struct rig_vfio_stats {
 	uint64_t dma_maps;  /* DMA mappings now */
 	uint64_t dma_bytes; /* of them */
 	uint64_t table_bytes; /* of page tables */
-	uint64_t bus_bytes; /* kept until the process exits because it gave their bus addresses out: of this
+	uint64_t bus_bytes;   /* kept until the process exits because it gave their bus addresses out: of this
 	                       open of the function and of those before it */
-	uint64_t memory_free;  /* bytes of board memory not handed out */
+	uint64_t memory_free; /* bytes of board memory not handed out */
 	uint64_t times_error_ns; /* the most by which a time that settle or measures gave may be off */
-	uint64_t dmabuf_bytes; /* freed, and kept while others have references to dma-bufs of them */
+	uint64_t dmabuf_bytes;   /* freed, and kept while others have references to dma-bufs of them */
 };
 
 /* The record under rig_vfio_key; lives as long as the device. */

@@ -330,6 +330,24 @@ void rig_tlsf_close(struct rig_tlsf *t)
 	free(t);
 }
 
+/* `units` of the free block `b` from `start` on become a piece. Records are in stock. */
+static void hand_out(struct rig_tlsf *t, struct block *b, uint64_t start, uint64_t units)
+{
+	list_out(t, b);
+	if (start != b->at) {
+		struct block *gap = b;
+
+		b = split(t, gap, (start - gap->at) >> t->shift);
+		list_in(t, gap);
+	}
+	if (b->units > units)
+		list_in(t, split(t, b, units));
+	b->used = true;
+	hash_in(t, b);
+	if (++t->pieces > RIG_BIT64(t->bucket_bits))
+		widen_hash(t);
+}
+
 int rig_tlsf_alloc(struct rig_tlsf *t, uint64_t bytes, uint64_t align, uint64_t *at)
 {
 	uint64_t granule = RIG_BIT64(t->shift);
@@ -345,20 +363,35 @@ int rig_tlsf_alloc(struct rig_tlsf *t, uint64_t bytes, uint64_t align, uint64_t 
 	b = choose(t, units, align, &start);
 	if (!b)
 		return -ENOMEM;
-	list_out(t, b);
-	if (start != b->at) {
-		struct block *gap = b;
-
-		b = split(t, gap, (start - gap->at) >> t->shift);
-		list_in(t, gap);
-	}
-	if (b->units > units)
-		list_in(t, split(t, b, units));
-	b->used = true;
-	hash_in(t, b);
-	if (++t->pieces > RIG_BIT64(t->bucket_bits))
-		widen_hash(t);
+	hand_out(t, b, start, units);
 	*at = start;
+	return 0;
+}
+
+/* The free block that has all of [at, at + units). */
+static struct block *find_free(const struct rig_tlsf *t, uint64_t at, uint64_t units)
+{
+	for (unsigned row = 0; row < ROWS; row++) {
+		for (unsigned column = 0; column < COLUMNS; column++)
+			for (struct block *b = t->lists[row][column]; b; b = b->next)
+				if (at >= b->at && rig_span_fits((at - b->at) >> t->shift, units, b->units))
+					return b;
+	}
+	return NULL;
+}
+
+int rig_tlsf_take(struct rig_tlsf *t, uint64_t at, uint64_t bytes)
+{
+	struct block *b;
+
+	if (bytes == 0 || !rig_is_aligned(at | bytes, RIG_BIT64(t->shift)))
+		return -EINVAL;
+	if (t->spares < RECORDS_PER_ALLOC && stock_records(t))
+		return -ENOMEM;
+	b = find_free(t, at, bytes >> t->shift);
+	if (!b)
+		return -EBUSY;
+	hand_out(t, b, at, bytes >> t->shift);
 	return 0;
 }
 

@@ -32,6 +32,10 @@ void rig_tlsf_close(struct rig_tlsf *t);
  * heap). On failure nothing has changed and `*at` is untouched. */
 int rig_tlsf_alloc(struct rig_tlsf *t, uint64_t bytes, uint64_t align, uint64_t *at);
 
+/* The piece [at, at + bytes), multiples of the granule, and no other. -EINVAL, -EBUSY (some of it is handed
+ * out, or not of the range), -ENOMEM (heap). Takes time with the number of free blocks. */
+int rig_tlsf_take(struct rig_tlsf *t, uint64_t at, uint64_t bytes);
+
 /* Give back the piece that starts at `at`. -ENOENT: no piece handed out starts there; nothing has changed. */
 int rig_tlsf_free(struct rig_tlsf *t, uint64_t at);
 

@@ -45,14 +45,17 @@ struct rig_shared {
 struct rig_region {
 	enum rig_memory kind; /* 0: the timeline word */
 	bool pinned;          /* the caller's own memory, mapped by map_host */
-	bool exported;        /* its bus addresses were given out: kept until the process exits */
+	bool peer;            /* another device's memory, mapped by map_peer */
+	bool bused;           /* its bus addresses were given out: kept until the process exits */
+	bool has_dmabuf;      /* dma-bufs of it were given out: kept while others have references to it */
+	int dmabuf;           /* the driver's own reference */
 	uint64_t address;
 	uint8_t *host;
 	uint64_t bytes;
 	uint64_t pa;
 	struct rig_dma dma;
 	struct rig_bus_range bus;
-	struct rig_region *next; /* of the exported ones that were freed */
+	struct rig_region *next; /* of those that were freed and kept */
 };
 
 /* A larger ring that grow made, on its way to a queue. */
@@ -135,10 +138,12 @@ struct rig_dev {
 	pthread_mutex_t lock;
 	struct rig_tlsf *pools[RIG_BOARD_POOLS];
 	struct rig_mmu_space *space;
-	struct rig_ranges system;    /* bus addresses whose pages arenas put into the tables */
-	uint32_t stacks;             /* slots that have memory */
-	struct rig_region *exported; /* freed, and kept with their memory */
-	uint64_t bus_bytes;          /* of them */
+	struct rig_ranges system; /* bus addresses whose pages arenas put into the tables */
+	uint32_t stacks;          /* slots that have memory */
+	struct rig_region *kept;  /* freed, and kept with their memory */
+	uint64_t dmabuf_bytes;    /* of those that dma-bufs keep */
+	uint64_t bus_bytes;       /* whose bus addresses this process gave out, earlier opens included */
+	char no_dmabuf[RIG_FAULT_TEXT]; /* why there is no dma-buf, once that was asked; else "" */
 
 	pthread_mutex_t images_lock;
 	struct image *images; /* code.c's */
@@ -203,9 +208,22 @@ int rig_dev_bus_init(struct rig_dev *dev);
 /* Whether packets of `units` units in all, the largest of them `largest` > 0, fit an empty ring of `size`
    units wherever they start. */
 static inline bool rig_dev_ring_holds(uint64_t size, uint64_t units, uint64_t largest)
+/* peer.c */
+bool rig_dev_peer(void *device, void *other);
+int rig_dev_map_peer(void *device, void *other, void *region, void **mapped, const char **fault);
+
 {
 	return units <= size && largest - 1 <= size - units;
 }
+/* Takes out of the pools what this process gave bus addresses of while the function was open before. */
+int rig_dev_bus_exclude(struct rig_dev *dev);
+/* Of a region that is freed, under dev->lock: whether it and its memory are kept, because others may reach
+   it. */
+bool rig_dev_keep(struct rig_dev *dev, struct rig_region *region);
+/* Gives back what was kept for dma-bufs that are gone; false: there was nothing. Under dev->lock. */
+bool rig_dev_reap(struct rig_dev *dev);
+/* Forgets what is kept. */
+void rig_dev_drop_kept(struct rig_dev *dev);
 int rig_dev_queues_open(struct rig_dev *dev);
 void rig_dev_queues_close(struct rig_dev *dev);
 void rig_dev_reclaim(struct rig_dev *dev);

@@ -17,6 +17,7 @@ struct rig_driver_options {
 	int64_t hang_ms;          /* 0: the board's */
 	unsigned boot_ms;         /* deadline of a boot stage; 0: RIG_DRIVER_BOOT_MS */
 	const char *firmware_dir; /* NULL: none; copied */
+	bool dmabuf;              /* dma answers dma-bufs, not bus addresses */
 	bool all_messages;        /* tests: map no window */
 	struct rig_log log;       /* copied */
 	/* For who started the function's process; both may be NULL. `end` is called by stop when the function

@@ -63,14 +63,6 @@ static int facts(void *device, struct rig_facts *facts, const char **fault)
 	return 0;
 }
 
-static bool peer(void *device, void *other)
-{
-	/* Functions of a device process have no path to each other. */
-	(void)device;
-	(void)other;
-	return false;
-}
-
 static int signaled(void *device, uint64_t *value, const char **fault)
 {
 	struct rig_dev *dev = device;
@@ -113,7 +105,8 @@ const struct rig_driver_module rig_driver_module = {
         .alloc = rig_dev_alloc,
         .free = rig_dev_free,
         .locate = rig_dev_locate,
-        .peer = peer,
+        .peer = rig_dev_peer,
+        .map_peer = rig_dev_map_peer,
         .map_host = rig_dev_map_host,
         .dma = rig_dev_dma,
         .load = rig_dev_load,
@@ -138,6 +131,7 @@ static void stats(const struct rig_vfio_record *record, struct rig_vfio_stats *s
 	if (dev->space)
 		rig_mmu_stats(dev->space, &tables);
 	stats->bus_bytes = dev->bus_bytes;
+	stats->dmabuf_bytes = dev->dmabuf_bytes;
 	pthread_mutex_unlock(&dev->lock);
 	stats->messages = pci.messages;
 	stats->served = pci.served;

@@ -23,18 +23,14 @@ int rig_dev_pools_open(struct rig_dev *dev)
 			return rig_error_set(err, "a pool of board memory at 0x%" PRIx64 " + 0x%" PRIx64,
 			        pool->pa, pool->bytes);
 	}
-	return 0;
+	return rig_dev_bus_exclude(dev);
 }
 
 void rig_dev_pools_close(struct rig_dev *dev)
 {
-	struct rig_region *region;
 	uint32_t i;
 
-	while ((region = dev->exported)) {
-		dev->exported = region->next;
-		free(region);
-	}
+	rig_dev_drop_kept(dev);
 	for (i = 0; i < RIG_BOARD_POOLS; i++) {
 		rig_tlsf_close(dev->pools[i]);
 		dev->pools[i] = NULL;
@@ -169,6 +165,8 @@ static int alloc_board(struct rig_dev *dev, struct rig_region *region)
 	if (region->kind == RIG_MAPPED && !dev->memory_host)
 		return -ENOMEM;
 	err = rig_dev_take(dev, pool, region->bytes, RIG_PAGE, &region->pa);
+	if (err && rig_dev_reap(dev))
+		err = rig_dev_take(dev, pool, region->bytes, RIG_PAGE, &region->pa);
 	if (err)
 		return err;
 	region->address = dev->facts.board_va + region->pa;
@@ -236,22 +234,14 @@ int rig_dev_alloc(void *device, enum rig_memory kind, uint64_t bytes, void **out
 	return rig_dev_fault(dev, fault);
 }
 
-/* Undoes map_host: the tables first, then the mapping, because the device may use the one while it has the
-   other. */
-static int unmap_pinned(struct rig_dev *dev, struct rig_region *region)
+/* Undoes map_host or map_peer: the tables first, then the mapping, because the device may use the one while
+   it has the other. */
+static int unmap_other(struct rig_dev *dev, struct rig_region *region)
 {
 	int err = rig_dev_unmap_system(dev, region->dma.iova, region->bytes);
 	int unmapped = rig_dma_unmap(dev->pci, &region->dma);
 
 	return err ? err : unmapped;
-}
-
-/* Bus addresses hold until the process exits, the array that tells them until release. */
-static void keep_exported(struct rig_dev *dev, struct rig_region *region)
-{
-	region->next = dev->exported;
-	dev->exported = region;
-	dev->bus_bytes += region->bytes;
 }
 
 int rig_dev_free(void *device, void *at, const char **fault)
@@ -264,21 +254,19 @@ int rig_dev_free(void *device, void *at, const char **fault)
 	if (!region || region == &dev->word_region)
 		return 0;
 	pthread_mutex_lock(&dev->lock);
-	kept = region->exported;
-	if (kept)
-		keep_exported(dev, region);
-	else if (region->pinned)
-		err = unmap_pinned(dev, region);
-	else if (region->kind == RIG_PINNED)
+	kept = rig_dev_keep(dev, region);
+	if (!kept && (region->pinned || region->peer))
+		err = unmap_other(dev, region);
+	else if (!kept && region->kind == RIG_PINNED)
 		rig_dma_free(dev->pci, &region->dma);
-	else
+	else if (!kept)
 		rig_dev_give(dev, region->pa);
 	pthread_mutex_unlock(&dev->lock);
 	if (!kept)
 		free(region);
 	if (!err)
 		return 0;
-	rig_dev_set_fault(dev, "unmapping host memory failed: %s", rig_pci_error());
+	rig_dev_set_fault(dev, "unmapping memory failed: %s", rig_pci_error());
 	return rig_dev_fault(dev, fault);
 }
 

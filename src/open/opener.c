@@ -71,6 +71,7 @@ static int make(void *arg, rig_atomic_u64 *word, void **device, char *why, size_
 	const struct rig_board *board;
 	struct rig_driver_options options = {
 	        .store = o->spec.store,
+	        .dmabuf = o->spec.dmabuf,
 	        .hang_ms = o->spec.hang_ms,
 	        .pinned = o->spec.poller_cpu >= 0,
 	        .cpu = o->spec.poller_cpu,

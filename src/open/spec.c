@@ -149,6 +149,14 @@ static int set_completion(struct rig_spec *spec, const char *value)
 	return 0;
 }
 
+static int set_dma(struct rig_spec *spec, const char *value)
+{
+	spec->dmabuf = !strcmp(value, "dmabuf");
+	if (!spec->dmabuf && strcmp(value, "bus") != 0)
+		return rig_error_set(-EINVAL, "dma=%s: bus or dmabuf", value);
+	return 0;
+}
+
 static int set_hang(struct rig_spec *spec, const char *value)
 {
 	if (!parse_time(value, &spec->hang_ms))
@@ -256,6 +264,8 @@ static int set_option(struct rig_spec *spec, const char *key, const char *value)
 		return set_hang(spec, value);
 	if (!strcmp(key, "poller"))
 		return set_poller(spec, value);
+	if (!strcmp(key, "dma"))
+		return set_dma(spec, value);
 	if (!strcmp(key, "firmware"))
 		return set_text(spec->firmware, sizeof(spec->firmware), key, value);
 	if (spec->kind == RIG_SPEC_PCI && !strcmp(key, "transport"))
@@ -263,7 +273,7 @@ static int set_option(struct rig_spec *spec, const char *key, const char *value)
 	for (i = 0; spec->kind == RIG_SPEC_SIM && i < sizeof(sim_options) / sizeof(sim_options[0]); i++)
 		if (!strcmp(key, sim_options[i].name))
 			return sim_options[i].set(spec, value);
-	return rig_error_set(-EINVAL, "option %s: %s takes completion, hang, poller, firmware%s", key,
+	return rig_error_set(-EINVAL, "option %s: %s takes completion, dma, hang, poller, firmware%s", key,
 	        spec->base,
 	        spec->kind == RIG_SPEC_SIM
 	                ? ", mem, aperture, queues, clock-hz, clock-drift, clock-step, fault"

@@ -27,6 +27,7 @@ struct rig_spec {
 	int64_t hang_ms;                /* 0 if not given */
 	int poller_cpu;                 /* -1 if not given */
 	bool store;
+	bool dmabuf;
 	enum rig_pci_transport transport; /* of a PCI address; RIG_PCI_ANY if not given */
 };
 

@@ -32,6 +32,12 @@ static int no_host_memory(void)
 	return rig_error_set(-ENOMEM, "no host memory for a buffer object");
 }
 
+int rig_rt_buffer_over(struct rig_rt_mem *mem, void *region, struct rig_buffer **buffer)
+{
+	*buffer = make(mem->owner, mem, region, &mem->at, mem->bytes);
+	return *buffer ? 0 : no_host_memory();
+}
+
 int rig_buffer_create(
         struct rig_device *device, enum rig_memory kind, uint64_t bytes, struct rig_buffer **buffer)
 {
@@ -215,7 +221,7 @@ int rig_buffer_dma(struct rig_buffer *buffer, struct rig_dma_answer *answer)
 	answer->version = RIG_EDGE_VERSION;
 	answer->fd = -1;
 	code = rig_rt_leave_with(d, d->module->dma(d->handle, buffer->region, answer, &fault), &fault);
-	if (code == RIG_BUS)
+	if (code == RIG_BUS || code == RIG_DMABUF)
 		atomic_store_explicit(&buffer->mem->exported, true, memory_order_relaxed);
 	if (code >= 0)
 		answer->offset += buffer->offset;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -72,12 +73,11 @@ int rig_rt_map_host(struct rig_device *d, void *host, uint64_t bytes, void **reg
 	return answer == RIG_MAPS ? 0 : refuse(d, answer);
 }
 
-static bool is_peer(struct rig_device *d, const struct rig_rt_mem *mem)
+/* Board memory of a device of the same driver. */
+static bool is_kin(const struct rig_device *d, const struct rig_rt_mem *mem)
 {
-	const struct rig_driver_module *module = d->module;
-
-	return module->key == mem->owner->module->key && module->map_peer && mem->kind == RIG_DEVICE &&
-	       !mem->host_owned && module->peer(d->handle, mem->owner->handle);
+	return d->module->key == mem->owner->module->key && d->module->map_peer && mem->kind != RIG_PINNED &&
+	       !mem->host_owned;
 }
 
 /* The owner's stop waits for the call too: its region is named in it. */
@@ -94,14 +94,45 @@ static int map_peer(struct rig_rt_mem *mem, struct rig_device *d, void **region)
 	return answer == RIG_MAPS ? 0 : refuse(d, answer);
 }
 
+static int no_path(const struct rig_rt_mem *mem, const struct rig_device *d, const char *why)
+{
+	return rig_error_set(
+	        -ENOTSUP, "%s reaches no memory of %s%s%s", d->name, mem->owner->name, *why ? ": " : "", why);
+}
+
+/* The pages of an Io device's memory, where it has any. */
+static int map_pages(struct rig_rt_mem *mem, struct rig_device *d, void **region)
+{
+	void *pages;
+	int code = rig_rt_io_pages(mem, &pages);
+
+	if (code)
+		return code == RIG_LOST
+		               ? code
+		               : rig_error_set(code, "%s: its memory has no pages now: %s", mem->owner->name,
+		                         *rig_error() ? rig_error() : strerror(-code));
+	if (!pages)
+		return rig_error_set(-ENOTSUP, "%s: its memory has no pages to borrow", mem->owner->name);
+	return rig_rt_map_host(d, pages, mem->bytes, region);
+}
+
 static int make_region(struct rig_rt_mem *mem, struct rig_device *d, void **region)
 {
-	if (is_peer(d, mem))
+	char why[RT_REASON_BYTES];
+	int code;
+
+	if (rig_rt_is_io(mem->owner))
+		return map_pages(mem, d, region);
+	(void)rig_error_set(0, "%s", "");
+	if (is_kin(d, mem) && d->module->peer(d->handle, mem->owner->handle))
 		return map_peer(mem, d, region);
+	/* Why there is no path, peer may have said. */
+	snprintf(why, sizeof(why), "%s", rig_error());
 	/* The driver maps from page starts. */
 	if (!mem->at.has_host || !is_page_start(mem->at.host))
-		return rig_error_set(-ENOTSUP, "%s reaches no memory of %s", d->name, mem->owner->name);
-	return rig_rt_map_host(d, mem->at.host, mem->bytes, region);
+		return no_path(mem, d, why);
+	code = rig_rt_map_host(d, mem->at.host, mem->bytes, region);
+	return code == -ENOTSUP && *why ? no_path(mem, d, why) : code;
 }
 
 static struct rig_rt_map *find(struct rig_rt_mem *mem, const struct rig_device *d)

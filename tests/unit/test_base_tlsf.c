@@ -267,6 +267,35 @@ static void without_heap_memory_nothing_changes_and_nothing_leaks(void **state)
 	test_counts_same(&before);
 }
 
+static void a_piece_at_a_given_place_is_taken_only_where_all_of_it_is_free(void **state)
+{
+	struct rig_tlsf *t = open_pages(64);
+	uint64_t at;
+
+	(void)state;
+	assert_int_equal(rig_tlsf_take(t, BASE + 1, PAGE), -EINVAL);
+	assert_int_equal(rig_tlsf_take(t, BASE, PAGE + 1), -EINVAL);
+	assert_int_equal(rig_tlsf_take(t, BASE, 0), -EINVAL);
+	assert_int_equal(rig_tlsf_take(t, BASE - PAGE, 2 * PAGE), -EBUSY);
+	assert_int_equal(rig_tlsf_take(t, BASE + 63 * PAGE, 2 * PAGE), -EBUSY);
+	assert_int_equal(rig_tlsf_take(t, BASE + 10 * PAGE, 4 * PAGE), 0);
+	assert_int_equal(rig_tlsf_take(t, BASE + 12 * PAGE, PAGE), -EBUSY);
+	assert_int_equal(rig_tlsf_take(t, BASE + 8 * PAGE, 3 * PAGE), -EBUSY);
+	assert_int_equal(rig_tlsf_take(t, BASE + 8 * PAGE, 2 * PAGE), 0);
+	assert_int_equal(rig_tlsf_take(t, BASE + 63 * PAGE, PAGE), 0);
+	assert_int_equal(rig_tlsf_free_bytes(t), 57 * PAGE);
+	for (unsigned n = 0; n < 57; n++) {
+		assert_int_equal(rig_tlsf_alloc(t, PAGE, 0, &at), 0);
+		assert_true(at < BASE + 8 * PAGE || (at >= BASE + 14 * PAGE && at < BASE + 63 * PAGE));
+	}
+	assert_int_equal(rig_tlsf_alloc(t, PAGE, 0, &at), -ENOMEM);
+	assert_int_equal(rig_tlsf_bytes(t, BASE + 10 * PAGE), 4 * PAGE);
+	assert_int_equal(rig_tlsf_free(t, BASE + 10 * PAGE), 0);
+	assert_int_equal(rig_tlsf_alloc(t, 4 * PAGE, 0, &at), 0);
+	assert_int_equal(at, BASE + 10 * PAGE);
+	rig_tlsf_close(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -276,6 +305,7 @@ int main(void)
 	        cmocka_unit_test(freeing_what_was_not_handed_out_answers_ENOENT),
 	        cmocka_unit_test(neighbours_merge_in_every_order_of_freeing),
 	        cmocka_unit_test(random_use_agrees_with_a_map_of_pages_and_refuses_only_what_fits_nowhere),
+	        cmocka_unit_test(a_piece_at_a_given_place_is_taken_only_where_all_of_it_is_free),
 	        cmocka_unit_test(a_steady_state_calls_no_malloc),
 	        cmocka_unit_test(without_heap_memory_nothing_changes_and_nothing_leaks),
 	};

@@ -44,6 +44,19 @@ static void every_option_of_sim_is_understood(void **state)
 	assert_int_equal(spec.poller_cpu, 1);
 }
 
+static void dma_is_told_by_bus_addresses_or_dma_bufs(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_spec_parse("0000:65:00.0", &spec), 0);
+	assert_false(spec.dmabuf);
+	assert_int_equal(rig_spec_parse("0000:65:00.0,dma=dmabuf", &spec), 0);
+	assert_true(spec.dmabuf);
+	assert_int_equal(rig_spec_parse("0000:65:00.0,dma=bus", &spec), 0);
+	assert_false(spec.dmabuf);
+	assert_int_equal(rig_spec_parse("0000:65:00.0,dma=none", &spec), -EINVAL);
+	assert_non_null(strstr(rig_error(), "bus or dmabuf"));
+}
+
 static void times_are_seconds_or_milliseconds(void **state)
 {
 	(void)state;
@@ -157,6 +170,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(sim_alone_has_the_defaults),
 	        cmocka_unit_test(every_option_of_sim_is_understood),
+	        cmocka_unit_test(dma_is_told_by_bus_addresses_or_dma_bufs),
 	        cmocka_unit_test(times_are_seconds_or_milliseconds),
 	        cmocka_unit_test(a_socket_and_an_address_are_told_apart),
 	        cmocka_unit_test(a_pci_function_takes_its_transport_and_none_means_the_library_chooses),

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: MIT
+# Memory that one device lends to others. The kernel's count of a dma-buf's references is the test's.
+rig_test(test_driver_peer SOURCES test_driver_peer.c LINKS test_passive test_support)
+target_link_options(test_driver_peer PRIVATE -Wl,--wrap=rig_dmabuf_is_shared)
