@@ -200,21 +200,13 @@ int rig_dev_free(void *device, void *region, const char **fault);
 void rig_dev_locate(void *device, void *region, struct rig_location *location);
 int rig_dev_map_host(void *device, void *host, uint64_t bytes, void **region, const char **fault);
 
-/* bus.c */
-int rig_dev_dma(void *device, void *region, struct rig_dma_answer *answer, const char **fault);
-int rig_dev_bus_init(struct rig_dev *dev);
-
-/* queues.c */
-/* Whether packets of `units` units in all, the largest of them `largest` > 0, fit an empty ring of `size`
-   units wherever they start. */
-static inline bool rig_dev_ring_holds(uint64_t size, uint64_t units, uint64_t largest)
 /* peer.c */
 bool rig_dev_peer(void *device, void *other);
 int rig_dev_map_peer(void *device, void *other, void *region, void **mapped, const char **fault);
 
-{
-	return units <= size && largest - 1 <= size - units;
-}
+/* bus.c */
+int rig_dev_dma(void *device, void *region, struct rig_dma_answer *answer, const char **fault);
+int rig_dev_bus_init(struct rig_dev *dev);
 /* Takes out of the pools what this process gave bus addresses of while the function was open before. */
 int rig_dev_bus_exclude(struct rig_dev *dev);
 /* Of a region that is freed, under dev->lock: whether it and its memory are kept, because others may reach
@@ -224,6 +216,14 @@ bool rig_dev_keep(struct rig_dev *dev, struct rig_region *region);
 bool rig_dev_reap(struct rig_dev *dev);
 /* Forgets what is kept. */
 void rig_dev_drop_kept(struct rig_dev *dev);
+
+/* queues.c */
+/* Whether packets of `units` units in all, the largest of them `largest` > 0, fit an empty ring of `size`
+   units wherever they start. */
+static inline bool rig_dev_ring_holds(uint64_t size, uint64_t units, uint64_t largest)
+{
+	return units <= size && largest - 1 <= size - units;
+}
 int rig_dev_queues_open(struct rig_dev *dev);
 void rig_dev_queues_close(struct rig_dev *dev);
 void rig_dev_reclaim(struct rig_dev *dev);

@@ -65,12 +65,12 @@ static void make_fake(struct passive *p, const struct passive_options *options)
 	                [RVX1_BAR_MEMORY] = aperture,
 	                [RVX1_BAR_DOORBELL] = DOORBELL_BYTES},
 	        .irqs = {[RIG_IRQ_MSIX] = RVX1_VECTORS},
-	        .hook = hook,
-	        .hook_arg = p};
-
 	        .bdf = options->bdf,
 	        .bus = {[RVX1_BAR_MEMORY] = options->bus},
 	        .exports = options->exports,
+	        .hook = hook,
+	        .hook_arg = p};
+
 	if (!options->unmapped) {
 		o.areas[RVX1_BAR_REGS] = o.areas[RVX1_BAR_MEMORY] = o.areas[RVX1_BAR_DOORBELL] = 1;
 		o.area[RVX1_BAR_REGS][0] = (struct rig_vfio_area){RVX1_STATUS, RVX1_STATUS_BYTES};
@@ -103,13 +103,13 @@ int passive_make(struct passive *p, const struct passive_options *options, uint6
 	memset(p, 0, sizeof(*p));
 	make_fake(p, options);
 	driver.store = options->store;
+	driver.dmabuf = options->dmabuf;
 	driver.firmware_dir = options->firmware_dir;
 	p->word = rig_words() + 1 + options->word;
 	__atomic_store_n((uint64_t *)p->word, options->start, __ATOMIC_RELEASE);
 	rig_fake_fail_at(p->fake, fail_at);
 	test_allocs_fail_at(options->fail_allocation);
 	taken.transport = p->fake;
-	driver.dmabuf = options->dmabuf;
 	err = rig_pci_open(&pci, &taken, p->why, sizeof(p->why));
 	if (!err)
 		err = rig_driver_make(pci, rig_board_find(RVX1_PCI_VENDOR, RVX1_PCI_DEVICE), &driver, p->word,

@@ -21,12 +21,12 @@ struct passive_options {
 	bool unmapped;     /* no BAR can be mapped */
 	uint64_t start;    /* what the word holds when the device is made */
 	const char *firmware_dir;
-	uint64_t fail_allocation; /* the k-th allocation of taking and making fails; 0: none */
 	const char *bdf;          /* of a function on a bus; NULL: a simulated one */
 	uint64_t bus;             /* of its memory */
 	bool exports;             /* its BARs as dma-bufs */
 	bool dmabuf;              /* the driver's option */
 	uint32_t word;            /* beside the one of other devices */
+	uint64_t fail_allocation; /* the k-th allocation of taking and making fails; 0: none */
 };
 
 struct passive {
