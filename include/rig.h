@@ -110,6 +110,14 @@ RIG_API int rig_open(const struct rig_opener *opener, struct rig_device **device
 RIG_API int rig_open_with(
         const struct rig_opener *opener, const struct rig_open_options *options, struct rig_device **device);
 
+/*
+ * Opens an Io device: memory that the host reads and writes by calls of a library (files, say) in the calling
+ * thread. It is a device with buffers, copies, a budget and a life, but no queues, so it runs no work and
+ * none of its buffers is a submission's. A borrow on another device is the library's pages, where its
+ * memory has any. As rig_open otherwise.
+ */
+RIG_API int rig_open_io(const struct rig_io_opener *opener, struct rig_device **device);
+
 /* Waits for the work submitted before the call, loses the device with the reason "closed", and returns once
    the driver stopped it. Blocks. 0, also for a device that is closed or lost. */
 RIG_API int rig_close(struct rig_device *device);
@@ -179,6 +187,16 @@ RIG_API int rig_buffer_create(
  */
 RIG_API int rig_buffer_of_host(
         struct rig_device *device, void *host, uint64_t bytes, struct rig_buffer **buffer);
+
+/* A buffer over a region that the Io library of `device` made, other than by its alloc (an open file). The
+   region is the library's again, by its free, once nothing uses it; on failure it stays the caller's. */
+RIG_API int rig_buffer_of_io(
+        struct rig_device *device, void *region, uint64_t bytes, struct rig_buffer **buffer);
+/* The region of a buffer of an Io device, or NULL if the device's library has another key. */
+RIG_API void *rig_buffer_io_region(const struct rig_buffer *buffer, const struct rig_key *key);
+/* Hints that work will read the bytes of a buffer of an Io device, or of a borrow of one. Waits for
+   nothing. */
+RIG_API int rig_buffer_prefetch(struct rig_buffer *buffer, uint64_t offset, uint64_t bytes);
 
 /* A buffer on `device` over the memory of `buffer`, a buffer of another device: by the drivers' peer mapping,
    or as host memory. -ENOTSUP if neither works. */
@@ -357,8 +375,8 @@ RIG_API int rig_submit(struct rig_submission *submission, struct rig_run_args *r
 /*
  * A profile tells what devices did between its start and its stop: when each value's work ran on which queue,
  * each launch that the driver measured, with its counters, and what the host did meanwhile. Profiles nest and
- * overlap. A device of which none is taken pays nothing for it; one of which some are pays a system call or two
- * and host memory a submit. Times are rig_now_ns's, as exact as the driver states.
+ * overlap. A device of which none is taken pays nothing for it; others pay a system call or two and host
+ * memory a submit. Times are rig_now_ns's, as exact as the driver states.
  */
 struct rig_profile;
 
@@ -397,8 +415,8 @@ struct rig_profile_summary {
 	uint64_t dropped; /* events for which host memory was short */
 };
 
-/* Starts a profile of `n` devices, or, with n 0, of all that are open. -EINVAL: a device twice; RIG_LOST; -ENOMEM.
-   Waits for a driver that blocks in a submit. */
+/* Starts a profile of `n` devices, or, with n 0, of all that are open. -EINVAL: a device twice; RIG_LOST;
+   -ENOMEM. Waits for a driver that blocks in a submit. */
 RIG_API int rig_profile_start(struct rig_device *const *devices, uint32_t n, struct rig_profile **profile);
 
 /* Ends it: waits for the work submitted until now and collects its times. Values whose device was lost are
@@ -412,8 +430,9 @@ RIG_API int rig_profile_summary(struct rig_profile *profile, struct rig_profile_
 RIG_API struct rig_device *rig_profile_device(
         struct rig_profile *profile, uint32_t index); /* no reference is added; NULL past the last */
 
-/* Writes it to a file as trace JSON, which Perfetto and Chrome's trace viewer read: a process a device, a lane a
-   queue, one for what the host did, and the memory held. -EBUSY before the stop, or the errno of the file. */
+/* Writes it to a file as trace JSON, which Perfetto and Chrome's trace viewer read: a process a device, a
+   lane a queue, one for what the host did, and the memory held. -EBUSY before the stop, or the errno of the
+   file. */
 RIG_API int rig_profile_save(struct rig_profile *profile, const char *path);
 
 /* Stops it, if it was not stopped, without collecting what is under way. NULL is allowed. */

@@ -32,6 +32,12 @@ static int no_host_memory(void)
 	return rig_error_set(-ENOMEM, "no host memory for a buffer object");
 }
 
+int rig_rt_buffer_over(struct rig_rt_mem *mem, void *region, struct rig_buffer **buffer)
+{
+	*buffer = make(mem->owner, mem, region, &mem->at, mem->bytes);
+	return *buffer ? 0 : no_host_memory();
+}
+
 int rig_buffer_create(
         struct rig_device *device, enum rig_memory kind, uint64_t bytes, struct rig_buffer **buffer)
 {

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
 #include "rt.h"
 
 static void set_side(
@@ -83,13 +85,16 @@ static int check_memory(const struct rig_buffer *buffer, const void *memory, uin
 
 static int write_bytes(struct rig_buffer *buffer, uint64_t offset, const void *src, uint64_t bytes)
 {
+	struct rig_rt_host_side side = {.memory = (char *)(uintptr_t)src};
 	int code;
 
-	if (!buffer->host)
-		return rig_rt_stage_write(buffer, offset, src, bytes);
+	if (!buffer->host && !rig_rt_is_io(buffer->device))
+		return rig_rt_stage_write(buffer, offset, &side, bytes);
 	code = rig_rt_mem_wait(buffer->mem, RIG_WRITE);
 	if (code)
 		return code;
+	if (!buffer->host)
+		return rig_rt_io_write(buffer, offset, src, bytes);
 	memcpy((char *)buffer->host + offset, src, bytes);
 	flush_window(buffer);
 	return 0;
@@ -115,13 +120,16 @@ int rig_buffer_write(struct rig_buffer *buffer, uint64_t offset, const void *src
 
 static int read_bytes(struct rig_buffer *buffer, uint64_t offset, void *dst, uint64_t bytes)
 {
+	struct rig_rt_host_side side = {.memory = dst};
 	int code;
 
-	if (!buffer->host)
-		return rig_rt_stage_read(buffer, offset, dst, bytes);
+	if (!buffer->host && !rig_rt_is_io(buffer->device))
+		return rig_rt_stage_read(buffer, offset, &side, bytes);
 	code = rig_rt_mem_wait(buffer->mem, RIG_READ);
 	if (code)
 		return code;
+	if (!buffer->host)
+		return rig_rt_io_read(buffer, offset, dst, bytes);
 	memcpy(dst, (const char *)buffer->host + offset, bytes);
 	return check_read(buffer, dst, bytes);
 }
@@ -200,24 +208,95 @@ static int copy_direct(const struct copy *c, struct rig_point *point)
 	return code;
 }
 
+/* Through host memory: one side has an address, or neither. */
 static int copy_staged(const struct copy *c)
 {
+	struct rig_rt_host_side side = {0};
 	int code;
 
 	if (c->src->host) {
+		side.memory = (char *)c->src->host + c->src_offset;
 		code = rig_rt_mem_wait(c->src->mem, RIG_READ);
 		if (!code)
-			code = rig_rt_stage_write(
-			        c->dst, c->dst_offset, (const char *)c->src->host + c->src_offset, c->bytes);
+			code = rig_rt_stage_write(c->dst, c->dst_offset, &side, c->bytes);
 		return code ? code : check_read(c->src, NULL, c->bytes);
 	}
 	if (c->dst->host) {
+		side.memory = (char *)c->dst->host + c->dst_offset;
 		code = rig_rt_mem_wait(c->dst->mem, RIG_WRITE);
-		return code ? code
-		            : rig_rt_stage_read(
-		                      c->src, c->src_offset, (char *)c->dst->host + c->dst_offset, c->bytes);
+		return code ? code : rig_rt_stage_read(c->src, c->src_offset, &side, c->bytes);
 	}
 	return rig_rt_stage_copy(c->dst, c->dst_offset, c->src, c->src_offset, c->bytes);
+}
+
+/* ---- Io devices: the host moves the bytes by calls ---- */
+
+#define PIECE_BYTES (UINT64_C(1) << 20)
+
+/* Between two buffers of Io devices, through memory of the host. */
+static int copy_io_to_io(const struct copy *c)
+{
+	uint64_t piece = c->bytes < PIECE_BYTES ? c->bytes : PIECE_BYTES, done, n;
+	char *bounce = malloc(piece);
+	int code = 0;
+
+	if (!bounce)
+		return rig_error_set(-ENOMEM, "no host memory to copy through");
+	for (done = 0; done < c->bytes && !code; done += n) {
+		n = c->bytes - done < piece ? c->bytes - done : piece;
+		code = rig_rt_io_read(c->src, c->src_offset + done, bounce, n);
+		if (!code)
+			code = rig_rt_io_write(c->dst, c->dst_offset + done, bounce, n);
+	}
+	free(bounce);
+	return code;
+}
+
+static int copy_from_io(const struct copy *c)
+{
+	struct rig_rt_host_side side = {.io = c->src, .offset = c->src_offset};
+	int code;
+
+	if (!c->dst->host)
+		return rig_rt_stage_write(c->dst, c->dst_offset, &side, c->bytes);
+	code = rig_rt_io_read(c->src, c->src_offset, (char *)c->dst->host + c->dst_offset, c->bytes);
+	flush_window(c->dst);
+	return code;
+}
+
+static int copy_to_io(const struct copy *c)
+{
+	struct rig_rt_host_side side = {.io = c->dst, .offset = c->dst_offset};
+	int code;
+
+	if (!c->src->host)
+		return rig_rt_stage_read(c->src, c->src_offset, &side, c->bytes);
+	code = rig_rt_io_write(c->dst, c->dst_offset, (const char *)c->src->host + c->src_offset, c->bytes);
+	return code ? code : check_read(c->src, NULL, c->bytes);
+}
+
+static bool has_io(const struct copy *c)
+{
+	return rig_rt_is_io(c->dst->device) || rig_rt_is_io(c->src->device);
+}
+
+static int copy_io(const struct copy *c)
+{
+	bool to = rig_rt_is_io(c->dst->device), from = rig_rt_is_io(c->src->device);
+	int code;
+
+	/* A read into the pages that it fills from could wait for itself in the kernel. */
+	if (c->dst->mem == c->src->mem && to != from)
+		return rig_error_set(
+		        -EINVAL, "a copy between memory of %s and a borrow of it", c->dst->mem->owner->name);
+	code = rig_rt_mem_wait(c->src->mem, RIG_READ);
+	if (!code)
+		code = rig_rt_mem_wait(c->dst->mem, RIG_WRITE);
+	if (code)
+		return code;
+	if (to && from)
+		return copy_io_to_io(c);
+	return to ? copy_to_io(c) : copy_from_io(c);
 }
 
 static int check(const struct copy *c)
@@ -241,13 +320,18 @@ static void note_both(const struct copy *c, uint64_t dst_start, uint64_t src_sta
 		rig_rt_note(c->src->device, RIG_EVENT_COPY, src_start, c->bytes);
 }
 
+/* By the calling thread, with the devices' engines where memory is staged. */
 static int copy_here(const struct copy *c)
 {
 	uint64_t dst_start = rig_rt_note_start(c->dst->device), src_start = rig_rt_note_start(c->src->device);
-	int code = c->dst->host && c->src->host
-	                   ? copy_by_host(c->dst, c->dst_offset, c->src, c->src_offset, c->bytes)
-	                   : copy_staged(c);
+	int code;
 
+	if (has_io(c))
+		code = copy_io(c);
+	else if (c->dst->host && c->src->host)
+		code = copy_by_host(c->dst, c->dst_offset, c->src, c->src_offset, c->bytes);
+	else
+		code = copy_staged(c);
 	if (!code)
 		note_both(c, dst_start, src_start);
 	return code;
@@ -259,8 +343,11 @@ static int copy(const struct copy *c, struct rig_point *point)
 	int code;
 
 	point->bits = 0;
-	if (c->dst->host && c->src->host)
+	if (has_io(c) || (c->dst->host && c->src->host))
 		return copy_here(c);
+	/* Pages of an Io device that the engine reads through. */
+	if (rig_rt_is_io(c->src->mem->owner))
+		rig_rt_io_prefetch(c->src, c->src_offset, c->bytes);
 	code = copy_direct(c, point);
 	return code == -ENOTSUP || code == -ENOMEM ? copy_here(c) : code;
 }

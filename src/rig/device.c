@@ -88,7 +88,6 @@ void rig_device_put(struct rig_device *device)
 	if (rig_rt_life_of(device) == RT_STOPPED && !rig_rt_forked())
 		device->module->release(device->handle);
 	rig_rt_records_drop(device);
-	(void)pthread_mutex_destroy(&device->staging_lock);
 	if (!device->dead_published)
 		free(device->dead);
 	free(device);

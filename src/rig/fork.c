@@ -34,8 +34,8 @@ static void orphan(struct rig_device *d)
 
 	remake(&d->lock);
 	remake(&d->memory);
-	(void)pthread_mutex_init(&d->staging_lock, NULL);
-	d->changed.waiters = 0;
+	remake(&d->staging_lock);
+	d->changed.waiters = d->staging_freed.waiters = 0;
 	if (rig_rt_life_of(d) == RT_LIVE && slot->device == d) {
 		(void)strcpy(dead->reason, "inherited by a forked child");
 		dead->reached = rig_rt_word(d->slot);

@@ -100,11 +100,29 @@ static int no_path(const struct rig_rt_mem *mem, const struct rig_device *d, con
 	        -ENOTSUP, "%s reaches no memory of %s%s%s", d->name, mem->owner->name, *why ? ": " : "", why);
 }
 
+/* The pages of an Io device's memory, where it has any. */
+static int map_pages(struct rig_rt_mem *mem, struct rig_device *d, void **region)
+{
+	void *pages;
+	int code = rig_rt_io_pages(mem, &pages);
+
+	if (code)
+		return code == RIG_LOST
+		               ? code
+		               : rig_error_set(code, "%s: its memory has no pages now: %s", mem->owner->name,
+		                         *rig_error() ? rig_error() : strerror(-code));
+	if (!pages)
+		return rig_error_set(-ENOTSUP, "%s: its memory has no pages to borrow", mem->owner->name);
+	return rig_rt_map_host(d, pages, mem->bytes, region);
+}
+
 static int make_region(struct rig_rt_mem *mem, struct rig_device *d, void **region)
 {
 	char why[RT_REASON_BYTES];
 	int code;
 
+	if (rig_rt_is_io(mem->owner))
+		return map_pages(mem, d, region);
 	(void)rig_error_set(0, "%s", "");
 	if (is_kin(d, mem) && d->module->peer(d->handle, mem->owner->handle))
 		return map_peer(mem, d, region);

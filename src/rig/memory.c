@@ -172,7 +172,7 @@ int rig_rt_mem_alloc(struct rig_device *d, enum rig_memory kind, uint64_t bytes,
 	unsigned round;
 	int code;
 
-	if (d->facts.host_addresses)
+	if (d->facts.host_addresses || rig_rt_is_io(d))
 		kind = RIG_DEVICE;
 	if (!rig_rt_is_live(d))
 		return rig_rt_lost_error(d);

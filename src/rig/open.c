@@ -77,7 +77,7 @@ static void put_name(struct name *name)
 	free(name);
 }
 
-static int check_version(const char *what, uint32_t version)
+int rig_rt_version_check(const char *what, uint32_t version)
 {
 	if (version == RIG_EDGE_VERSION)
 		return 0;
@@ -91,14 +91,14 @@ static int check_opener(const struct rig_opener *opener, const struct rig_open_o
 
 	if (!opener)
 		return rig_error_set(-EINVAL, "the opener is NULL");
-	code = check_version("opener", opener->version);
+	code = rig_rt_version_check("opener", opener->version);
 	if (!code && options)
-		code = check_version("open options", options->version);
+		code = rig_rt_version_check("open options", options->version);
 	if (code)
 		return code;
 	if (!opener->module || !opener->make)
 		return rig_error_set(-EINVAL, "the opener's module or make is NULL");
-	code = check_version("driver", opener->module->version);
+	code = rig_rt_version_check("driver", opener->module->version);
 	if (code)
 		return code;
 	if (!opener->name || !opener->name[0] || strlen(opener->name) >= RT_NAME_BYTES ||
@@ -127,7 +127,6 @@ static struct rig_device *make_device(const char *name)
 	(void)snprintf(d->name, sizeof(d->name), "%s", name);
 	d->dead->remedy = "";
 	(void)snprintf(d->dead->name, sizeof(d->dead->name), "%s", name);
-	(void)pthread_mutex_init(&d->staging_lock, NULL);
 	/* One for the program, one for the device's life. */
 	atomic_init(&d->refs, 2);
 	return d;
@@ -135,7 +134,6 @@ static struct rig_device *make_device(const char *name)
 
 static void drop_device(struct rig_device *d)
 {
-	(void)pthread_mutex_destroy(&d->staging_lock);
 	free(d->dead);
 	free(d);
 }

@@ -129,8 +129,8 @@ static const char *call_measures(struct rig_device *d, uint64_t value, uint64_t 
 	                                       : "the driver's measures gave no answer of the contract";
 }
 
-/* The record's times and rows are there, or the failure that loses the device. Measures are read at most once and
-   then freed in the driver, whether there is memory for them or not. */
+/* The record's times and rows are there, or the failure that loses the device. Measures are read at most
+   once and then freed in the driver, whether there is memory for them or not. */
 static const char *collect_one(struct rig_device *d)
 {
 	const struct rig_rt_record *record = d->records;
@@ -174,8 +174,8 @@ bool rig_rt_record_handed(struct rig_device *d, struct rig_rt_record *record)
 	return ++d->nrecords >= RT_COLLECT_AT && collect(d);
 }
 
-/* What a lost device's driver wrote before the word showed it. The rest may still be written to, until the work
-   is over: the records stay. With the lock. */
+/* What a lost device's driver wrote before the word showed it. The rest may still be written to, until the
+   work is over: the records stay. With the lock. */
 static void collect_lost(struct rig_device *d, const struct rig_rt_attached *to)
 {
 	const struct rig_rt_record *record;

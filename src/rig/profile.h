@@ -2,11 +2,11 @@
 /*
  * Profiles inside librig: what is remembered of a timed value until its times are known, and who wants them.
  *
- * A device with a profile has `attached` entries. Each submit then makes a record, whose pair of times goes to
- * the driver and to no other value. Records are *collected* in value order once the word shows their value:
- * settle, measures, then an event for each profile in whose time the value was submitted. Collecting is a hot
- * call: with the device's lock and turn. Records of a lost device whose driver may still write their times stay
- * with the device until its work is over.
+ * A device with a profile has `attached` entries. Each submit then makes a record, whose pair of times goes
+ * to the driver and to no other value. Records are *collected* in value order once the word shows their
+ * value: settle, measures, then an event for each profile in whose time the value was submitted. Collecting
+ * is a hot call: with the device's lock and turn. Records of a lost device whose driver may still write
+ * their times stay with the device until its work is over.
  */
 #ifndef PROFILE_H
 #define PROFILE_H

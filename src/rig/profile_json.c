@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The trace event format that Perfetto and Chrome's viewer read: one object, an event a line, times in microseconds. */
+/* The trace event format that Perfetto and Chrome's viewer read: one object, an event a line, times in
+   microseconds. */
 #include <inttypes.h>
 #include <stdio.h>
 

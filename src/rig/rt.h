@@ -168,7 +168,17 @@ struct rig_rt_store {
 	struct rig_rt_deferred *deferred;
 };
 
-struct rig_rt_staging;  /* staging.c */
+#define RT_STAGES 2u
+#define RT_HALVES 2u
+
+/* A slot of pinned memory through which copies go that the host cannot make (staging.c). */
+struct rig_rt_stage {
+	bool busy;
+	struct rig_buffer *half[RT_HALVES];
+	struct rig_point point[RT_HALVES]; /* the last copy that used it */
+	uint64_t bytes;                    /* of a half */
+};
+
 struct rig_rt_attached; /* profile.h */
 struct rig_rt_record;
 
@@ -207,7 +217,7 @@ struct rig_device {
 	uint32_t nproducers;
 	uint64_t producers[RT_WAITS];
 
-	/* Profiles (profile.c): who takes one, and the timed values that are not collected. Under the turn. */
+	/* Profiles (profile.c): who takes one, and timed values that are not collected. Under the turn. */
 	struct rig_rt_attached *attached;
 	struct rig_rt_record *records, *last_record;
 	uint32_t nrecords;
@@ -216,8 +226,9 @@ struct rig_device {
 	struct rig_rt_lock memory;
 	struct rig_rt_store store;
 
-	pthread_mutex_t staging_lock; /* one staged copy at a time: held while waiting, by copies alone */
-	struct rig_rt_staging *staging;
+	struct rig_rt_lock staging_lock; /* which stages are busy */
+	struct rig_rt_event staging_freed;
+	struct rig_rt_stage stage[RT_STAGES];
 };
 
 static inline enum rig_rt_life rig_rt_life_of(const struct rig_device *d)
@@ -255,6 +266,8 @@ bool rig_rt_try_get(struct rig_device *d);
 struct rig_device *rig_rt_next(struct rig_device *after);
 extern struct rig_device *rig_rt_devices; /* under the registry's lock */
 
+/* -EINVAL, naming both, unless it is this library's version (open.c). */
+int rig_rt_version_check(const char *what, uint32_t version);
 /* Checks facts' bounds: 0 or -EINVAL (facts.c). */
 int rig_rt_facts_check(const char *name, const struct rig_facts *facts);
 
@@ -364,10 +377,9 @@ struct rig_rt_map {
 struct rig_rt_mem {
 	_Atomic uint32_t refs;
 	enum rig_memory kind;
-	bool host_owned; /* over memory of the program's: neither cached nor counted */
-	bool counted;    /* in the device's budget */
-	atomic_bool
-	        exported; /* its bus addresses or a dma-buf were given out: the driver's affair, so not cached */
+	bool host_owned;          /* the program's or an Io library's making: neither cached nor counted */
+	bool counted;             /* in the device's budget */
+	atomic_bool exported;     /* its bus addresses or a dma-buf were given out, so it is not cached */
 	struct rig_device *owner; /* a reference */
 	void *region;
 	struct rig_location at;
@@ -427,6 +439,8 @@ struct rig_buffer {
 	uint64_t offset, bytes;
 };
 
+/* A buffer of all of it, which takes over the reference, on failure too. */
+int rig_rt_buffer_over(struct rig_rt_mem *mem, void *region, struct rig_buffer **buffer);
 /* -EINVAL unless offset + bytes lies in the buffer. */
 int rig_rt_buffer_bounds(const struct rig_buffer *buffer, const char *name, uint64_t offset, uint64_t bytes);
 /* RIG_LOST if the buffer's device or its memory's owner is lost. */
@@ -460,13 +474,40 @@ int rig_rt_submit(const struct rig_rt_job *job, const struct rig_point *waits, u
 /* A copy of one row on the device's copy engine between regions it addresses (copy.c). */
 int rig_rt_copy_submit(struct rig_device *d, const struct rig_buffer *dst, uint64_t dst_offset,
         const struct rig_buffer *src, uint64_t src_offset, uint64_t bytes, struct rig_point *point);
+/* What the host moves bytes from or to: memory, or a buffer of an Io device from `offset`. */
+struct rig_rt_host_side {
+	char *memory;
+	struct rig_buffer *io;
+	uint64_t offset;
+};
+
 /* Copies through the device's staging memory (staging.c). */
-int rig_rt_stage_write(struct rig_buffer *buffer, uint64_t offset, const void *src, uint64_t bytes);
-int rig_rt_stage_read(struct rig_buffer *buffer, uint64_t offset, void *dst, uint64_t bytes);
+int rig_rt_stage_write(
+        struct rig_buffer *buffer, uint64_t offset, const struct rig_rt_host_side *src, uint64_t bytes);
+int rig_rt_stage_read(
+        struct rig_buffer *buffer, uint64_t offset, const struct rig_rt_host_side *dst, uint64_t bytes);
 int rig_rt_stage_copy(struct rig_buffer *dst, uint64_t dst_offset, struct rig_buffer *src,
         uint64_t src_offset, uint64_t bytes);
-/* Puts the staging memory; no copy is in flight. */
+/* Puts the staging memory; what a copy in flight uses goes when that ends. */
 void rig_rt_staging_drop(struct rig_device *d);
+
+/* ---- Io devices (io.c) ---- */
+
+/* The driver that librig puts before an Io library, so that its devices are devices. */
+extern const struct rig_driver_module rig_rt_io_module;
+
+static inline bool rig_rt_is_io(const struct rig_device *d)
+{
+	return d->module == &rig_rt_io_module;
+}
+
+/* Bytes of a buffer of an Io device, in the calling thread; the buffer's bounds were checked. They do not
+   wait for the work of others (rig_rt_mem_wait). 0, the library's errno or RIG_LOST. */
+int rig_rt_io_read(struct rig_buffer *buffer, uint64_t offset, void *dst, uint64_t bytes);
+int rig_rt_io_write(struct rig_buffer *buffer, uint64_t offset, const void *src, uint64_t bytes);
+void rig_rt_io_prefetch(struct rig_buffer *buffer, uint64_t offset, uint64_t bytes);
+/* The memory's bytes as host memory: 0 with *pages, which may be NULL for ever, an errno or RIG_LOST. */
+int rig_rt_io_pages(struct rig_rt_mem *mem, void **pages);
 
 /* ---- Profiles of what the host does (profile_event.c), cheap where none is taken ---- */
 

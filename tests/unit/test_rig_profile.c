@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Profiles. A shim between the runtime and the polled driver times values: it keeps start and end itself and
- * writes them in settle, as a driver does whose work stamps them, and checks what E-149 to E-179 ask of a runtime.
+ * writes them in settle, as a driver does whose work stamps them, and checks what E-149 to E-179 ask of a
+ * runtime.
  */
 #include <json-c/json.h>
 #include <stdio.h>
