@@ -249,6 +249,11 @@ struct rig_board {
 	bool (*failed)(struct rig_port *port);
 	/* The fault in one line, once failed answered true. */
 	void (*fault)(struct rig_port *port, char *text, size_t bytes);
+	/* Whether the function is still there and as the stages left it: 0, or -ENODEV with the reason in
+	   rig_error() ("it was reset from outside"). A look at a register or two, which may be messages:
+	   asked when failed answered true, and some ten times a second while work is out and nothing
+	   completes. NULL: the driver reads the vendor id. */
+	int (*alive)(struct rig_port *port);
 	/* Ask for an interrupt once a value above `seen` completes. */
 	void (*arm)(struct rig_port *port, uint64_t seen);
 	/* The clock now, by one read of a register; all ones when the function is gone. NULL: clock_hz is

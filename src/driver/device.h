@@ -31,6 +31,8 @@
 #define RIG_RING_MARKS 1024u /* submissions in flight before space comes back late */
 #define RIG_PART_ALIGN 16u   /* of a part's piece of the segment */
 
+enum { RIG_DEV_VECTORS = 4 }; /* at most, that the driver waits on */
+
 /* Memory that both the host and the device's work or processor reach: rings and the segment. */
 struct rig_shared {
 	uint8_t *host;
@@ -105,8 +107,13 @@ struct rig_progress {
 	char fault[RIG_FAULT_TEXT]; /* written once, before faulted */
 	pthread_t poller;
 	bool polling;
-	enum rig_irq_kind irq; /* what irq_fd is armed with */
-	int irq_fd, quit_fd;
+	enum rig_irq_kind irq;                /* what irq_fds are armed with */
+	int irq_fd[RIG_DEV_VECTORS], quit_fd; /* -1: none. The first wakes a worker too */
+};
+
+/* How long work has been out without a move of the word, as the poller or worker sees it. Zeroed at first. */
+struct rig_stall {
+	uint64_t seen, since;
 };
 
 /* serial.c's: the worker that stands for the processor of a board without rings. */
@@ -120,6 +127,7 @@ struct rig_worker {
 	bool fired;         /* an interrupt came since the last unmasking */
 	bool running;       /* an operation was started and has not completed */
 	unsigned naps;
+	struct rig_stall stall;
 };
 
 struct image;
@@ -272,6 +280,9 @@ void rig_dev_drain(int fd);
 uint64_t rig_dev_progress(struct rig_dev *dev);
 /* Whether the device faulted or is gone; looks at it. */
 bool rig_dev_check_fault(struct rig_dev *dev);
+/* From the poller or worker, as often as it wakes. While nothing moves it asks the board, some ten times a
+   second, whether it is still there and as it was booted. */
+void rig_dev_watch(struct rig_dev *dev, struct rig_stall *stall);
 void rig_dev_set_fault(struct rig_dev *dev, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* For cold calls: RIG_FAULT with the device's text. */
 int rig_dev_fault(struct rig_dev *dev, const char **fault);

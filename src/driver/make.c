@@ -262,7 +262,9 @@ static struct rig_dev *new_dev(
 	rig_dev_set_board(dev, board);
 	dev->options = *options;
 	dev->pci = pci;
-	dev->progress.irq_fd = dev->progress.quit_fd = -1;
+	dev->progress.quit_fd = -1;
+	for (unsigned i = 0; i < RIG_DEV_VECTORS; i++)
+		dev->progress.irq_fd[i] = -1;
 	dev->port.function = pci;
 	dev->port.log = &dev->options.log;
 	dev->port.boot_ms = options->boot_ms ? options->boot_ms : RIG_DRIVER_BOOT_MS;

@@ -27,6 +27,7 @@
 #define SPIN_NS          RIG_NS_PER_MS
 #define NO_VECTOR_NAP_MS 1 /* the poller's pace on a function without interrupts */
 #define SPINS_A_YIELD    32u
+#define STALL_NS         (100 * RIG_NS_PER_MS) /* without a move: then the board is asked */
 
 void rig_dev_set_fault(struct rig_dev *dev, const char *format, ...)
 {
@@ -54,24 +55,70 @@ int rig_dev_fault(struct rig_dev *dev, const char **fault)
 	return RIG_FAULT;
 }
 
-bool rig_dev_check_fault(struct rig_dev *dev)
+static bool is_alive(struct rig_dev *dev)
+{
+	const struct rig_board *board = dev->board;
+
+	return board->alive ? !board->alive(&dev->port) : !rig_pci_check(dev->pci);
+}
+
+/* A function that is being reset may answer all ones. The vendor id is read after that, because the kernel
+   keeps configuration space shut meanwhile; what the board then says of itself is the reason. */
+static bool check_alive(struct rig_dev *dev)
+{
+	const char *why;
+
+	if (is_alive(dev))
+		return true;
+	if (!rig_pci_gone(dev->pci, &why) && !rig_pci_check(dev->pci)) {
+		if (is_alive(dev))
+			return true;
+		if (!rig_pci_gone(dev->pci, &why))
+			rig_dev_set_fault(dev, "%s", rig_error());
+	}
+	if (rig_pci_gone(dev->pci, &why))
+		rig_dev_set_fault(dev, "%s", why);
+	return false;
+}
+
+void rig_dev_watch(struct rig_dev *dev, struct rig_stall *stall)
+{
+	uint64_t value = rig_word_load(dev->word), now = rig_clock_ns();
+
+	if (rig_pci_info(dev->pci)->tells)
+		return;
+	if (value != stall->seen || value >= atomic_load_explicit(&dev->submitted, memory_order_relaxed)) {
+		*stall = (struct rig_stall){.seen = value, .since = now};
+	} else if (now - stall->since >= STALL_NS) {
+		stall->since = now;
+		(void)check_alive(dev);
+	}
+}
+
+/* The board says that it failed: in its words, unless it is the function that left or was reset. */
+static void say_fault(struct rig_dev *dev)
 {
 	char text[RIG_FAULT_TEXT];
 	const char *why;
 
+	if ((dev->board->alive && !check_alive(dev)) || !dev->board->failed(&dev->port))
+		return;
+	dev->board->fault(&dev->port, text, sizeof(text));
+	if (!rig_pci_gone(dev->pci, &why))
+		rig_dev_set_fault(dev, "%s", text);
+}
+
+bool rig_dev_check_fault(struct rig_dev *dev)
+{
+	const char *why;
+
 	if (rig_dev_faulted(dev))
 		return true;
-	if (dev->board->failed(&dev->port) && !rig_pci_gone(dev->pci, &why)) {
-		dev->board->fault(&dev->port, text, sizeof(text));
-		if (!rig_pci_gone(dev->pci, &why)) {
-			rig_dev_set_fault(dev, "%s", text);
-			return true;
-		}
-	}
-	if (!rig_pci_gone(dev->pci, &why))
-		return false;
-	rig_dev_set_fault(dev, "%s", why);
-	return true;
+	if (dev->board->failed(&dev->port) && !rig_pci_gone(dev->pci, &why))
+		say_fault(dev);
+	if (rig_pci_gone(dev->pci, &why))
+		rig_dev_set_fault(dev, "%s", why);
+	return rig_dev_faulted(dev);
 }
 
 uint64_t rig_dev_progress(struct rig_dev *dev)
@@ -144,6 +191,7 @@ void rig_dev_drain(int fd)
 static void *spinner(void *arg)
 {
 	struct rig_dev *dev = arg;
+	struct rig_stall stall = {0};
 	uint64_t seen = look(dev);
 	unsigned spins = 0;
 
@@ -157,6 +205,7 @@ static void *spinner(void *arg)
 		if (++spins % SPINS_A_YIELD)
 			continue;
 		rig_dev_times_tick(dev);
+		rig_dev_watch(dev, &stall);
 		if (rig_dev_check_fault(dev))
 			break;
 	}
@@ -164,29 +213,57 @@ static void *spinner(void *arg)
 	return NULL;
 }
 
+/* What the poller sleeps on: a descriptor a vector, then the two that end it. */
+enum { QUIT = RIG_DEV_VECTORS, GONE, POLLED };
+
+static void list_polled(struct rig_dev *dev, struct pollfd polled[POLLED])
+{
+	for (unsigned i = 0; i < POLLED; i++)
+		polled[i] = (struct pollfd){.fd = -1, .events = POLLIN};
+	for (unsigned i = 0; i < RIG_DEV_VECTORS; i++)
+		polled[i].fd = dev->progress.irq_fd[i];
+	polled[QUIT].fd = dev->progress.quit_fd;
+	polled[GONE].fd = rig_pci_gone_fd(dev->pci);
+}
+
+/* Whether a vector interrupted. */
+static bool rest(struct pollfd polled[POLLED], int ms)
+{
+	bool fired = false;
+
+	if (poll(polled, POLLED, ms) <= 0)
+		return false;
+	for (unsigned i = 0; i < RIG_DEV_VECTORS; i++) {
+		if (!(polled[i].revents & POLLIN))
+			continue;
+		rig_dev_drain(polled[i].fd);
+		fired = true;
+	}
+	return fired;
+}
+
 static void *poller(void *arg)
 {
 	struct rig_dev *dev = arg;
-	struct rig_progress *p = &dev->progress;
-	struct pollfd fds[] = {{.fd = p->irq_fd, .events = POLLIN}, {.fd = p->quit_fd, .events = POLLIN},
-	        {.fd = rig_pci_gone_fd(dev->pci), .events = POLLIN}};
+	struct rig_stall stall = {0};
+	struct pollfd polled[POLLED];
 	int nap = dev->facts.vectors ? POLLER_MS : NO_VECTOR_NAP_MS;
 	uint64_t seen = look(dev);
 
+	list_polled(dev, polled);
 	while (!rig_dev_must_quit(dev)) {
+		bool busy;
+
 		dev->board->arm(&dev->port, seen);
 		/* Looked at once more after arming, so that what completed in between is not left to the
 		   timeout. */
-		if (look(dev) == seen && !rig_dev_check_fault(dev))
-			poll(fds, 3, nap);
-		else
-			fds[0].revents = POLLIN;
-		if (fds[0].revents & POLLIN)
-			rig_dev_drain(p->irq_fd);
+		busy = look(dev) != seen || rig_dev_check_fault(dev);
+		busy = rest(polled, busy ? 0 : nap) || busy;
 		rig_dev_times_tick(dev);
+		rig_dev_watch(dev, &stall);
 		if (rig_dev_check_fault(dev))
 			break;
-		seen = fds[0].revents & POLLIN ? burst(dev) : look(dev);
+		seen = busy ? burst(dev) : look(dev);
 		rig_dev_wake(dev);
 	}
 	look(dev); /* what completed before the fault */
@@ -203,18 +280,25 @@ static enum rig_irq_kind pick_irq(struct rig_dev *dev)
 	return kind;
 }
 
+/* A descriptor a vector: two producers on one would keep the kernel from passing interrupts on directly. */
 static int arm_vectors(struct rig_dev *dev)
 {
-	int fds[] = {dev->progress.irq_fd, dev->progress.irq_fd, dev->progress.irq_fd, dev->progress.irq_fd};
-	enum rig_irq_kind kind = dev->progress.irq = pick_irq(dev);
+	struct rig_progress *p = &dev->progress;
+	enum rig_irq_kind kind = p->irq = pick_irq(dev);
 	uint32_t n = dev->facts.vectors;
 	int err;
 
-	if (n > rig_pci_irq_count(dev->pci, kind) || n > sizeof(fds) / sizeof(fds[0]))
+	if (n > rig_pci_irq_count(dev->pci, kind) || n > RIG_DEV_VECTORS)
 		dev->facts.vectors = n = 0;
+	/* The first is also what wakes a worker. */
+	for (uint32_t i = 0; i < n || i == 0; i++) {
+		p->irq_fd[i] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (p->irq_fd[i] < 0)
+			return rig_error_set(-errno, "eventfd for the poller (error %d)", errno);
+	}
 	if (!n)
 		return 0;
-	err = rig_pci_irq_enable(dev->pci, kind, 0, n, fds);
+	err = rig_pci_irq_enable(dev->pci, kind, 0, n, p->irq_fd);
 	return err ? rig_error_set(err, "arming %u interrupt vectors: %s", n, rig_pci_error()) : 0;
 }
 
@@ -245,16 +329,20 @@ int rig_dev_progress_open(struct rig_dev *dev)
 	struct rig_progress *p = &dev->progress;
 	int err;
 
-	p->irq_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	p->quit_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (p->irq_fd < 0 || p->quit_fd < 0) {
-		err = -errno;
-		return rig_error_set(err, "eventfd for the poller (error %d)", err);
-	}
+	if (p->quit_fd < 0)
+		return rig_error_set(-errno, "eventfd for the poller (error %d)", errno);
 	err = arm_vectors(dev);
 	if (err)
 		return err;
 	return start_poller(dev);
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
 }
 
 void rig_dev_progress_close(struct rig_dev *dev)
@@ -270,11 +358,9 @@ void rig_dev_progress_close(struct rig_dev *dev)
 		p->polling = false;
 		rig_pci_irq_disable(dev->pci, p->irq);
 	}
-	if (p->irq_fd >= 0)
-		close(p->irq_fd);
-	if (p->quit_fd >= 0)
-		close(p->quit_fd);
-	p->irq_fd = p->quit_fd = -1;
+	for (unsigned i = 0; i < RIG_DEV_VECTORS; i++)
+		close_fd(&p->irq_fd[i]);
+	close_fd(&p->quit_fd);
 }
 
 /* The value the word shows: by the device's store, or by looking. */

@@ -87,7 +87,7 @@ static void wake(struct rig_dev *dev)
 {
 	uint64_t one = 1;
 
-	while (write(dev->progress.irq_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+	while (write(dev->progress.irq_fd[0], &one, sizeof(one)) < 0 && errno == EINTR)
 		;
 }
 
@@ -184,7 +184,7 @@ static bool ended(const struct rig_dev *dev)
 static void nap(struct rig_dev *dev, uint64_t ns)
 {
 	struct rig_worker *w = &dev->worker;
-	struct pollfd fds[] = {{.fd = dev->progress.irq_fd, .events = POLLIN},
+	struct pollfd fds[] = {{.fd = dev->progress.irq_fd[0], .events = POLLIN},
 	        {.fd = dev->progress.quit_fd, .events = POLLIN},
 	        {.fd = rig_pci_gone_fd(dev->pci), .events = POLLIN}};
 	const struct timespec timeout = {.tv_nsec = (long)ns};
@@ -198,11 +198,13 @@ static void nap(struct rig_dev *dev, uint64_t ns)
 		check |= fds[2].revents != 0;
 	}
 	if (fds[0].revents & POLLIN || dev->options.pinned) {
-		rig_dev_drain(dev->progress.irq_fd);
+		rig_dev_drain(dev->progress.irq_fd[0]);
 		w->fired = true;
 	}
-	if (check)
+	if (check) {
+		rig_dev_watch(dev, &w->stall);
 		rig_dev_check_fault(dev);
+	}
 }
 
 static bool has_work(const struct rig_worker *w)

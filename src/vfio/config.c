@@ -165,8 +165,8 @@ int rig_pci_check(struct rig_pci *f)
 	if (err)
 		rig_pci_lose(f, "its configuration space does not answer");
 	if (!err) {
-		(void)snprintf(
-		        why, sizeof(why), "its vendor id reads %#06x, it was %#06x", id, f->info.vendor);
+		(void)snprintf(why, sizeof(why), "%sits vendor id reads %#06x, it was %#06x",
+		        id == UINT16_MAX ? "it answers all ones: " : "", id, f->info.vendor);
 		rig_pci_lose(f, why);
 	}
 	return rig_gone_fail(&f->gone);

@@ -255,6 +255,7 @@ static int adopt(struct rig_pci *f, const struct rig_pci_options *o)
 	if (err)
 		goto fini;
 	f->info.transport = f->ops->name;
+	f->info.tells = f->ops->tells;
 	err = rig_fork_add(f);
 	if (err)
 		goto close_transport;

@@ -132,6 +132,7 @@ struct rig_pci_info {
 	struct rig_pci_bar bar[RIG_PCI_BARS];
 	bool physical; /* no IOMMU: IOVAs are physical addresses, only memory in one piece can be mapped */
 	bool resets;   /* rig_pci_reset can work */
+	bool tells;    /* an end of the function is told at once (rig_pci_gone); else who waits must ask */
 	uint64_t dma_page; /* granule of DMA mappings: addresses and sizes are multiples of it; a power of two
 	                    */
 	uint64_t dma_maps; /* mappings the transport takes at once */

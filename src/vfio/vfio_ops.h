@@ -102,6 +102,7 @@ struct rig_vfio_sink {
 
 struct rig_vfio_ops {
 	const char *name; /* "vfio-user" */
+	bool tells;       /* the far side's end is told at once, by sink->gone: nobody need ask for it */
 
 	/* Starts the transport. sink outlives it. */
 	int (*attach)(void *transport, const struct rig_vfio_sink *sink);

@@ -479,6 +479,7 @@ static uint64_t messages(const void *transport)
 
 const struct rig_vfio_ops rig_vuser_ops = {
         .name = "vfio-user",
+        .tells = true,
         .attach = attach,
         .close = close_transport,
         .forked = forked,

@@ -37,6 +37,9 @@ static void hook(void *arg, struct rig_fake_access *a)
 	if (a->offset == RVX1_INV_REQUEST)
 		put32(p->regs, RVX1_INV_ACK, value);
 	if (a->offset == RVX1_CP_CTRL) {
+		put32(p->regs, RVX1_CP_STATE, value & RVX1_CP_CTRL_RUN ? RVX1_CP_RUNNING : RVX1_CP_RESET);
+		put32(p->regs, RVX1_STATUS + RVX1_STATUS_CP,
+		        value & RVX1_CP_CTRL_RUN ? RVX1_CP_RUNNING : RVX1_CP_RESET);
 		put32(p->regs, RVX1_FW_STATE, value & RVX1_CP_CTRL_RUN ? RVX1_FW_READY : RVX1_FW_NONE);
 		put32(p->regs, RVX1_FW_VERSION, RVX1_FIRMWARE_VERSION);
 	}
@@ -93,8 +96,9 @@ static void released(void *arg)
 int passive_make(struct passive *p, const struct passive_options *options, uint64_t fail_at)
 {
 	static const struct passive_options none;
+	static struct rig_vfio_ops ops;
 	struct rig_driver_options driver = {.released = released, .process = p, .boot_ms = 1000};
-	struct rig_pci_options taken = {.kind = RIG_PCI_OPS, .ops = &rig_fake_ops};
+	struct rig_pci_options taken = {.kind = RIG_PCI_OPS, .ops = &ops};
 	struct rig_pci *pci;
 	int err;
 
@@ -102,6 +106,8 @@ int passive_make(struct passive *p, const struct passive_options *options, uint6
 		options = &none;
 	memset(p, 0, sizeof(*p));
 	make_fake(p, options);
+	ops = rig_fake_ops;
+	ops.tells = options->tells;
 	driver.store = options->store;
 	driver.dmabuf = options->dmabuf;
 	driver.firmware_dir = options->firmware_dir;

@@ -19,6 +19,7 @@ struct passive_options {
 	uint64_t aperture; /* 0: all of the memory */
 	bool store;        /* completion by store */
 	bool unmapped;     /* no BAR can be mapped */
+	bool tells;        /* nobody need ask whether the function is there */
 	uint64_t start;    /* what the word holds when the device is made */
 	const char *firmware_dir;
 	const char *bdf;          /* of a function on a bus; NULL: a simulated one */

@@ -379,6 +379,71 @@ static void a_fault_of_the_board_wakes_a_sleeper_with_its_text(void **state)
 	assert_non_null(strstr(fault, "opcode 5"));
 }
 
+static void put_register(uint64_t offset, uint32_t value)
+{
+	__atomic_store_n((uint32_t *)(void *)(t.regs + offset), value, __ATOMIC_RELEASE);
+}
+
+/* The driver has no hang bound: without a look of its own this would not end. */
+static void assert_lost(const char *reason)
+{
+	while (m->sleep(t.device, 0, 1000, &fault) != RIG_FAULT)
+		;
+	if (!strstr(fault, reason))
+		fail_msg("the reason is: %s", fault);
+}
+
+static void a_reset_from_outside_wakes_a_sleeper_with_that_reason(void **state)
+{
+	(void)state;
+	submit_empty(1);
+	put_register(RVX1_CP_STATE, RVX1_CP_RESET);
+	put_register(RVX1_STATUS + RVX1_STATUS_CP, RVX1_CP_RESET);
+	assert_lost("reset from outside");
+}
+
+static void a_reset_that_the_status_page_does_not_show_is_noticed_by_registers(void **state)
+{
+	(void)state;
+	submit_empty(1);
+	put_register(RVX1_CP_STATE, RVX1_CP_RESET);
+	assert_lost("reset from outside");
+}
+
+static void registers_that_answer_all_ones_are_noticed_behind_a_mapped_status_page(void **state)
+{
+	(void)state;
+	submit_empty(1);
+	put_register(RVX1_ID, UINT32_MAX);
+	assert_lost("answers all ones");
+}
+
+static void a_function_that_left_in_silence_is_noticed_by_its_vendor_id(void **state)
+{
+	uint16_t ones = UINT16_MAX;
+
+	(void)state;
+	submit_empty(1);
+	put_register(RVX1_ID, UINT32_MAX);
+	memcpy(rig_fake_memory(t.fake, RIG_VFIO_CONFIG), &ones, sizeof(ones));
+	assert_lost("all ones");
+	assert_true(rig_pci_gone(t.dev->pci, NULL));
+}
+
+/* What is not asked for cannot be answered wrongly. */
+static void an_idle_device_is_not_asked_whether_it_is_there(void **state)
+{
+	(void)state;
+	submit_empty(1);
+	passive_complete(&t, 1);
+	while (rig_word_load(t.word) != 1)
+		assert_int_equal(m->sleep(t.device, 0, 1000, &fault), 0);
+	put_register(RVX1_ID, UINT32_MAX);
+	for (unsigned i = 0; i < 30; i++)
+		assert_int_equal(m->sleep(t.device, 1, 10, &fault), 0);
+	put_register(RVX1_ID, RVX1_ID_VALUE);
+}
+
 static void a_named_firmware_folder_without_the_image_is_an_error_that_names_both(void **state)
 {
 	struct passive_options options = {.firmware_dir = "/nonexistent"};
@@ -444,6 +509,11 @@ int main(void)
 	        CASE(a_function_that_left_runs_nothing_so_its_word_is_raised),
 	        CASE(a_function_that_left_faults_every_call_with_the_reason),
 	        CASE(a_fault_of_the_board_wakes_a_sleeper_with_its_text),
+	        CASE(a_reset_from_outside_wakes_a_sleeper_with_that_reason),
+	        CASE(a_reset_that_the_status_page_does_not_show_is_noticed_by_registers),
+	        CASE(registers_that_answer_all_ones_are_noticed_behind_a_mapped_status_page),
+	        CASE(a_function_that_left_in_silence_is_noticed_by_its_vendor_id),
+	        CASE(an_idle_device_is_not_asked_whether_it_is_there),
 	        CASE(a_named_firmware_folder_without_the_image_is_an_error_that_names_both),
 	        CASE(a_refused_make_gives_the_function_back),
 	};

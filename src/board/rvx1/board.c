@@ -25,6 +25,7 @@ const struct rig_board rvx1_board = {
         .completed = rvx1_completed,
         .failed = rvx1_failed,
         .fault = rvx1_fault,
+        .alive = rvx1_alive,
         .arm = rvx1_arm,
         .clock = rvx1_clock,
         .image_bytes = rvx1_image_bytes,

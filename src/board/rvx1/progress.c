@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -31,7 +32,26 @@ bool rvx1_failed(struct rig_port *port)
 	const struct rig_win *status = &rvx1_of(port)->status;
 
 	return rig_win_load32(status, RVX1_STATUS_FAULT) != RVX1_FAULT_NONE ||
-	       rig_win_load32(status, RVX1_STATUS_CP) == RVX1_CP_HALTED;
+	       rig_win_load32(status, RVX1_STATUS_CP) != RVX1_CP_RUNNING;
+}
+
+/* By registers: the status page may be memory that outlives the process behind it. */
+int rvx1_alive(struct rig_port *port)
+{
+	struct rvx1 *rvx1 = rvx1_of(port);
+	uint32_t id = rig_win_load32(&rvx1->regs, RVX1_ID);
+	uint32_t state = rig_win_load32(&rvx1->regs, RVX1_CP_STATE);
+
+	if (id == UINT32_MAX)
+		return rig_error_set(-ENODEV,
+		        "the function answers all ones: it left the bus, or its memory decoding is off");
+	if (id != RVX1_ID_VALUE)
+		return rig_error_set(
+		        -ENODEV, "the function's ID became 0x%08x: it is not the board any more", id);
+	if (state == RVX1_CP_RESET)
+		return rig_error_set(-ENODEV,
+		        "the function was reset from outside: its command processor is held in reset");
+	return 0;
 }
 
 void rvx1_arm(struct rig_port *port, uint64_t seen)

@@ -57,6 +57,7 @@ int rvx1_part(struct rig_port *port, const struct rig_part *part, const struct r
 void rvx1_ring(struct rig_port *port, uint32_t queue, uint64_t position);
 uint64_t rvx1_completed(struct rig_port *port);
 bool rvx1_failed(struct rig_port *port);
+int rvx1_alive(struct rig_port *port);
 void rvx1_fault(struct rig_port *port, char *text, size_t bytes);
 /* Why the command processor halted, in one line. */
 void rvx1_halt_text(const struct rig_win *regs, char *text, size_t bytes);
