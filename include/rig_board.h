@@ -212,6 +212,9 @@ struct rig_board {
 	const char *arch;
 	const struct rig_board_id *ids;
 	uint32_t nids;
+	/* Bits of the bus addresses that the function forms, where the family has one number: the least that
+	   describe may say. rigctl doctor judges by it without the device. 0: unknown. */
+	uint32_t dma_bits;
 	size_t state_bytes;
 	const struct rig_board_stage *stages;
 	uint32_t nstages;

@@ -18,6 +18,8 @@
  *   transport=auto|iommufd|type1|noiommu  auto takes iommufd (the function's device node) where it exists and
  *                          serves, else type1 (its group); noiommu never unasked: the device then reaches all
  *                          memory
+ *   vf-token=UUID          of a virtual function whose physical one is VFIO's too: what that one's owner set;
+ *                          of a physical function: sets it
  * and of sim alone:
  *   mem=SIZE               board memory: 64M to 8G; 256M is the default
  *   aperture=SIZE          of it that the host maps: a power of two, at least 16M; all of it is the default
@@ -58,17 +60,23 @@
 extern "C" {
 #endif
 
-/* Of every opener; NULL means all zero. Copied. */
 /*
- * A PCI function's descriptors, opened by a process with more rights; -1: none. With a device goes either its
- * group and the container, or the iommufd that the device is bound to. They stay the caller's and must be
- * open while make runs, which duplicates them; the lock that keeps others from the function is then the other
- * process's affair.
+ * A PCI function's descriptors, opened by a process with more rights (docs/porting.md, "A worker without
+ * rights"); -1: none. `device` must be there, and with it either
+ *   group and container   the group's node and /dev/vfio/vfio, joined or not, and device from the group; or
+ *   iommufd               /dev/iommu, and device from the function's own node, bound to it and not attached.
+ * Who closes what: they stay the caller's, who closes them whenever it likes once make has returned, also if
+ * make failed. make works with copies of its own (close-on-exec), and the end of the device closes those and
+ * takes the function out of the address space that make put it in. The function is free for others when the
+ * last copy is closed, in every process that has one: a parent that keeps its own keeps the function.
+ * No node is opened and no lock of the function is taken: who opened them sees to it that nobody else drives
+ * it.
  */
 struct rig_vfio_fds {
 	int device, group, container, iommufd;
 };
 
+/* Of every opener; NULL means all zero. Copied. */
 struct rig_vfio_options {
 	uint32_t version; /* RIG_EDGE_VERSION */
 	/* The device's name; NULL: the device string up to its options, "sim" numbered from 0. */
@@ -79,6 +87,7 @@ struct rig_vfio_options {
 	void (*log)(void *arg, int level, const char *text);
 	void *log_arg;
 	const struct rig_vfio_fds *fds; /* of a PCI function; NULL: make opens what it needs. Copied */
+	const char *vf_token; /* as the option vf-token, which comes before it; NULL: none. Copied */
 };
 
 /* Makes an opener for a device string. Opens nothing and does no I/O. 0 with *out, which rig_vfio_opener_free

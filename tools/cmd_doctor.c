@@ -25,10 +25,11 @@ struct doctor_args {
 	bool json;
 };
 
-static const char *port_of(unsigned vendor, unsigned device)
+static const char *port_of(unsigned vendor, unsigned device, unsigned *mask)
 {
 	const struct rig_board *board = rig_board_find((uint16_t)vendor, (uint16_t)device);
 
+	*mask = board ? board->dma_bits : 0;
 	return board ? board->arch : NULL;
 }
 
@@ -224,6 +225,18 @@ static int parse(struct doctor_args *a, int argc, char **argv)
 	return err;
 }
 
+static void ask_function(struct rig_doctor_ask *ask, const struct rig_spec *spec)
+{
+	static const enum rig_doctor_way ways[] = {[RIG_PCI_ANY] = RIG_DOCTOR_ANY,
+	        [RIG_PCI_IOMMUFD] = RIG_DOCTOR_IOMMUFD,
+	        [RIG_PCI_TYPE1] = RIG_DOCTOR_TYPE1,
+	        [RIG_PCI_NOIOMMU] = RIG_DOCTOR_NOIOMMU};
+
+	ask->bdf = spec->path;
+	ask->way = ways[spec->transport];
+	ask->token = *spec->token;
+}
+
 static int examine(const struct doctor_args *a, struct rig_diagnosis *d)
 {
 	struct rig_doctor_ask ask = a->ask;
@@ -238,7 +251,7 @@ static int examine(const struct doctor_args *a, struct rig_diagnosis *d)
 	else if (spec.kind == RIG_SPEC_VFIO_USER)
 		examine_socket(&spec, d);
 	else
-		ask.bdf = spec.path;
+		ask_function(&ask, &spec);
 	if (ask.bdf && rig_doctor_examine(&ask, d))
 		return complain(EXIT_USAGE, "\"%s\" is no PCI address; write it as 0000:65:00.0", spec.path);
 	return 0;
@@ -276,7 +289,7 @@ static const struct option_help options[] = {
         {"--json", "an object with the verdict and an array of findings"},
         {"--root DIR", "look at a captured tree (scripts/capture-machine) instead of this machine"},
         {"--pin SIZE", "memory that the program will pin for the device, as 2G; 64M"},
-        {"--mask BITS", "the device forms addresses of so many bits only"},
+        {"--mask BITS", "the device forms addresses of so many bits only; what its port says"},
         {NULL, NULL},
 };
 

@@ -21,6 +21,35 @@ static void runs_text(const struct rig_queue *queue, char *text, size_t bytes)
 			at += (unsigned)snprintf(text + at, bytes - at, "%s%s", at ? ", " : "", kinds[kind]);
 }
 
+/* "256 MiB", in the largest unit that leaves a whole number. */
+static const char *size_text(uint64_t bytes, char *text, size_t room)
+{
+	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+	unsigned unit = 0;
+
+	while (bytes && bytes % 1024 == 0 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+		bytes /= 1024;
+		unit++;
+	}
+	snprintf(text, room, "%" PRIu64 " %s", bytes, units[unit]);
+	return text;
+}
+
+enum { SIZE = 32 };
+
+static void print_memory(const struct rig_vfio_record *record, const struct rig_vfio_stats *stats)
+{
+	char all[SIZE], free[SIZE], aperture[SIZE], tables[SIZE], dma[SIZE];
+
+	printf("memory      %s for programs, %s free, aperture %s\n",
+	        size_text(record->memory_bytes, all, SIZE), size_text(stats->memory_free, free, SIZE),
+	        size_text(record->aperture_bytes, aperture, SIZE));
+	if (*record->host_pages)
+		printf("pinned      %s\n", record->host_pages);
+	printf("tables      %s; DMA mappings %" PRIu64 ", %s\n", size_text(stats->table_bytes, tables, SIZE),
+	        stats->dma_maps, size_text(stats->dma_bytes, dma, SIZE));
+}
+
 static void print_text(struct rig_device *device, const struct rig_vfio_record *record)
 {
 	const struct rig_facts *facts = rig_device_facts(device);
@@ -35,16 +64,11 @@ static void print_text(struct rig_device *device, const struct rig_vfio_record *
 	                           : record->simulated_bus ? "simulated"
 	                                                   : "none");
 	printf("firmware    %s\n", record->firmware ? record->firmware : "none");
-	printf("memory      %" PRIu64 " MiB for programs, %" PRIu64 " MiB free, aperture %" PRIu64 " MiB\n",
-	        record->memory_bytes >> 20, stats.memory_free >> 20, record->aperture_bytes >> 20);
-	if (*record->host_pages)
-		printf("pinned      %s\n", record->host_pages);
+	print_memory(record, &stats);
 	printf("completion  %s\n", facts->completion == RIG_STORE ? "store: the device writes the word"
 	                                                          : "poll: the host raises the word");
 	if (facts->has_hang_ms)
 		printf("hang bound  %" PRId64 " ms\n", facts->hang_ms);
-	printf("tables      %" PRIu64 " KiB; DMA mappings %" PRIu64 ", %" PRIu64 " KiB\n",
-	        stats.table_bytes >> 10, stats.dma_maps, stats.dma_bytes >> 10);
 	for (i = 0; i < n; i++) {
 		char text[64];
 

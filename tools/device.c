@@ -14,10 +14,8 @@ static void say(void *arg, int level, const char *text)
 	fprintf(stderr, "rigctl: %s\n", text);
 }
 
-/* rig_error without the name that it starts with, as DEVICE says what it is. */
-static const char *reason(const char *name)
+const char *reason(const char *text, const char *name)
 {
-	const char *text = rig_error();
 	size_t length = strlen(name);
 
 	return !strncmp(text, name, length) && !strncmp(text + length, ": ", 2) ? text + length + 2 : text;
@@ -34,7 +32,7 @@ int open_device(const char *text, struct rig_device **device)
 		return complain(EXIT_USAGE, "%s", rig_error());
 	err = rig_open(opener, device);
 	if (err)
-		complain(EXIT_OPEN, "cannot open %s: %s", text, reason(opener->name));
+		complain(EXIT_OPEN, "cannot open %s: %s", text, reason(rig_error(), opener->name));
 	rig_vfio_opener_free(opener);
 	return err ? EXIT_OPEN : 0;
 }

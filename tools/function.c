@@ -35,7 +35,7 @@ int take_function(const char *text, struct function *out)
 	if (!rig_pci_open(&out->pci, &options, why, sizeof(why)))
 		return 0;
 	give_function_back(out);
-	return complain(EXIT_OPEN, "cannot open %s: %s", text, why);
+	return complain(EXIT_OPEN, "cannot open %s: %s", text, reason(why, spec.base));
 }
 
 void give_function_back(struct function *function)

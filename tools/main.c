@@ -24,7 +24,7 @@ static const char devices_text[] =
         "Options after sim: or after a comma: completion=poll|store, hang=TIME (without progress for so long "
         "the "
         "device is lost: 500ms, 2s), poller=CPU, firmware=DIR, dma=bus|dmabuf; of a PCI address also "
-        "transport=auto|iommufd|type1|noiommu; of sim also mem=SIZE (64M to 8G; 256M), "
+        "transport=auto|iommufd|type1|noiommu, vf-token=UUID; of sim also mem=SIZE (64M to 8G; 256M), "
         "aperture=SIZE (a power of two from 16M; all of the memory), queues=N (2 to 8; 2), clock-hz=N, "
         "clock-drift=PPM, clock-step=US/MS and "
         "fault=NAME[=N] (those of rvx1-model(1); several joined by +).";

@@ -38,6 +38,8 @@ extern bool verbose;
 
 /* Opens DEVICE: 0, or an exit status after a complaint (EXIT_USAGE for a malformed string, EXIT_OPEN). */
 int open_device(const char *text, struct rig_device **device);
+/* A failure's text without the name that it may begin with, for where DEVICE stands before it. */
+const char *reason(const char *text, const char *name);
 /* Closes it and drops the reference; waits for its process. */
 void close_device(struct rig_device *device);
 

@@ -76,9 +76,9 @@ struct rig_doctor_ask {
 	bool token;       /* the owner's token is known, and will be sent */
 	const char *only; /* ids with a space between them: nothing else is looked for. NULL: everything */
 	struct rig_doctor_seen seen;
-	/* The name of what drives functions of this kind, NULL for nothing; may be NULL: then it is not
-	 * said. */
-	const char *(*port)(unsigned vendor, unsigned device);
+	/* The name of what drives functions of this kind, NULL for nothing, and the bits of their DMA
+	 * addresses, 0 if it does not say; may be NULL: then it is not said. */
+	const char *(*port)(unsigned vendor, unsigned device, unsigned *mask);
 };
 
 /* A device's first arena of DMA memory, and the rings and tables in it. */

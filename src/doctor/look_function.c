@@ -20,9 +20,9 @@ void rig_look_absent(struct rig_exam *x)
 
 void rig_look_port(struct rig_exam *x)
 {
-	const char *(*port)(unsigned vendor, unsigned device) = x->ask->port;
+	unsigned mask;
 
-	if (port && !port(x->s.vendor, x->s.device))
+	if (x->ask->port && !x->ask->port(x->s.vendor, x->s.device, &mask))
 		(void)rig_found(x, rig_attribute_path(x->s.bdf, "device"), "%04x:%04x, class %06x",
 		        x->s.vendor, x->s.device, x->s.class_code);
 }

@@ -202,13 +202,16 @@ void rig_look_width(struct rig_exam *x)
 		        UINT64_C(1) << (width - 30));
 }
 
-/* vfio-pci sets no mask, so only another driver's says something. */
+/* What is asked for; what the port says; what the kernel's driver set, for vfio-pci sets none. */
 static unsigned mask_bits(const struct rig_exam *x)
 {
+	unsigned mask = x->ask->mask;
 	char line[32];
 
-	if (x->ask->mask)
-		return x->ask->mask;
+	if (!mask && x->ask->port)
+		(void)x->ask->port(x->s.vendor, x->s.device, &mask);
+	if (mask)
+		return mask;
 	if (!*x->s.driver || rig_is_vfio_driver(x->s.driver) ||
 	        !rig_attribute(x, x->s.bdf, "dma_mask_bits", line, sizeof(line)))
 		return 0;

@@ -29,6 +29,14 @@ static int refuse(char *why, size_t why_bytes, int err, const char *text)
 	return err;
 }
 
+/* A board with rings waits for other devices' words, all of which are mapped for it at the open. */
+static uint64_t pins(unsigned vendor, unsigned device)
+{
+	const struct rig_board *board = rig_board_find((uint16_t)vendor, (uint16_t)device);
+
+	return board && !board->serial ? (uint64_t)RIG_WORD_COUNT * sizeof(rig_atomic_u64) : 0;
+}
+
 /* Takes the function, by whichever way the device string named. */
 static int take(
         const struct opener *o, struct rig_pci **pci, struct rig_sim **sim, char *why, size_t why_bytes)
@@ -57,6 +65,8 @@ static int take(
 		options.kind = RIG_PCI_ADDRESS;
 		options.which = o->spec.transport;
 		options.fds = o->has_fds ? &o->fds : NULL;
+		options.token = o->spec.token[0] ? o->spec.token : NULL;
+		options.pins = pins;
 		break;
 	}
 	err = rig_pci_open(pci, &options, why, why_bytes);
@@ -92,7 +102,7 @@ static int make(void *arg, rig_atomic_u64 *word, void **device, char *why, size_
 		return err;
 	board = rig_board_find(rig_pci_info(pci)->vendor, rig_pci_info(pci)->device);
 	if (!board) {
-		snprintf(why, why_bytes, "%s is function %04x:%04x, which no port here drives", o->name,
+		snprintf(why, why_bytes, "function %04x:%04x, which no port here drives",
 		        rig_pci_info(pci)->vendor, rig_pci_info(pci)->device);
 		rig_pci_close(pci);
 		if (sim)
@@ -124,6 +134,8 @@ static int name_opener(struct opener *o, const struct rig_vfio_options *options)
 
 static int check_options(const struct rig_vfio_options *options)
 {
+	unsigned char uuid[16];
+
 	if (!options)
 		return 0;
 	if (options->version != RIG_EDGE_VERSION)
@@ -133,7 +145,19 @@ static int check_options(const struct rig_vfio_options *options)
 	        (!options->name[0] || strlen(options->name) >= RIG_SPEC_TEXT || strchr(options->name, '@')))
 		return rig_error_set(-EINVAL, "name \"%s\": 1 to %d characters without '@'", options->name,
 		        RIG_SPEC_TEXT - 1);
+	if (options->vf_token && !rig_pci_token_parse(options->vf_token, uuid))
+		return rig_error_set(-EINVAL,
+		        "vf_token \"%.64s\": a UUID, as 00112233-4455-6677-8899-aabbccddeeff",
+		        options->vf_token);
 	return 0;
+}
+
+/* -EINVAL: what makes no sense with this device. */
+static int check_device(const struct rig_vfio_options *options, const struct rig_spec *spec)
+{
+	if (!options || spec->kind == RIG_SPEC_PCI || (!options->fds && !options->vf_token))
+		return 0;
+	return rig_error_set(-EINVAL, "%s: fds and vf_token are of PCI functions", spec->base);
 }
 
 static void take_fds(struct opener *o, const struct rig_vfio_fds *fds)
@@ -161,6 +185,8 @@ int rig_vfio_opener(const char *device, const struct rig_vfio_options *options, 
 		return rig_error_set(-ENOMEM, "out of host memory");
 	err = rig_spec_parse(device, &o->spec);
 	if (!err)
+		err = check_device(options, &o->spec);
+	if (!err)
 		err = name_opener(o, options);
 	if (err) {
 		free(o);
@@ -170,6 +196,8 @@ int rig_vfio_opener(const char *device, const struct rig_vfio_options *options, 
 		o->log = (struct rig_log){.fn = options->log, .arg = options->log_arg};
 		o->guard = options->guard;
 		take_fds(o, options->fds);
+		if (options->vf_token && !o->spec.token[0])
+			strcpy(o->spec.token, options->vf_token);
 	}
 	o->base = (struct rig_opener){.version = RIG_EDGE_VERSION,
 	        .name = o->name,

@@ -193,6 +193,17 @@ static int set_transport(struct rig_spec *spec, const char *value)
 	        "transport=%s: auto, iommufd, type1, or noiommu (the device then reaches all memory)", value);
 }
 
+static int set_token(struct rig_spec *spec, const char *value)
+{
+	unsigned char uuid[16];
+
+	if (!rig_pci_token_parse(value, uuid))
+		return rig_error_set(
+		        -EINVAL, "vf-token=%s: a UUID, as 00112233-4455-6677-8899-aabbccddeeff", value);
+	strcpy(spec->token, value);
+	return 0;
+}
+
 /* What rvx1-model --fault takes, which it says itself (--help). */
 enum fault_number { NO_NUMBER, MAY_COUNT, MUST_COUNT };
 
@@ -270,6 +281,8 @@ static int set_option(struct rig_spec *spec, const char *key, const char *value)
 		return set_text(spec->firmware, sizeof(spec->firmware), key, value);
 	if (spec->kind == RIG_SPEC_PCI && !strcmp(key, "transport"))
 		return set_transport(spec, value);
+	if (spec->kind == RIG_SPEC_PCI && !strcmp(key, "vf-token"))
+		return set_token(spec, value);
 	for (i = 0; spec->kind == RIG_SPEC_SIM && i < sizeof(sim_options) / sizeof(sim_options[0]); i++)
 		if (!strcmp(key, sim_options[i].name))
 			return sim_options[i].set(spec, value);
@@ -277,7 +290,7 @@ static int set_option(struct rig_spec *spec, const char *key, const char *value)
 	        spec->base,
 	        spec->kind == RIG_SPEC_SIM
 	                ? ", mem, aperture, queues, clock-hz, clock-drift, clock-step, fault"
-	        : spec->kind == RIG_SPEC_PCI ? ", transport"
+	        : spec->kind == RIG_SPEC_PCI ? ", transport, vf-token"
 	                                     : "");
 }
 

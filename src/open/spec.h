@@ -29,6 +29,7 @@ struct rig_spec {
 	bool store;
 	bool dmabuf;
 	enum rig_pci_transport transport; /* of a PCI address; RIG_PCI_ANY if not given */
+	char token[RIG_PCI_TOKEN + 1];    /* of a virtual function's owner; "" if not given */
 };
 
 /* 0, or -EINVAL with rig_error() naming the option and what it takes. */

@@ -138,6 +138,14 @@ static void drop_device(struct rig_device *d)
 	free(d);
 }
 
+/* A reason that begins with the device's name, as what was asked for, is not given it again. */
+static bool is_named(const char *why, const char *name)
+{
+	size_t length = strlen(name);
+
+	return !strncmp(why, name, length) && why[length] == ':';
+}
+
 static int call_make(struct rig_device *d, const struct rig_opener *opener)
 {
 	char why[RT_REASON_BYTES] = "";
@@ -145,6 +153,8 @@ static int call_make(struct rig_device *d, const struct rig_opener *opener)
 
 	if (code > 0)
 		code = -EIO;
+	if (code && is_named(why, d->name))
+		return rig_error_set(code, "%s", why);
 	if (code)
 		return rig_error_set(code, "%s: %s", d->name, why[0] ? why : strerror(-code));
 	d->module = opener->module;

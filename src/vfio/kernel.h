@@ -25,7 +25,7 @@ struct rig_kernel_want {
 	enum rig_pci_transport which;  /* RIG_PCI_ANY: cdev where it exists and serves, else type1 */
 	const struct rig_pci_fds *fds; /* the caller's descriptors; NULL: all are opened here */
 	const char *token;             /* rig_pci_options' */
-	uint64_t pin;                  /* rig_pci_options' */
+	uint64_t (*pins)(unsigned vendor, unsigned device); /* rig_pci_options' */
 };
 
 /* On success *transport is *ops's. On failure nothing is left, and rig_pci_error has the line. log is used

@@ -56,7 +56,7 @@ static int set_token(struct rig_kernel *k)
 	err = rig_kernel_ioctl(k, k->fd, RIG_KVFIO_DEVICE_FEATURE, &set);
 	if (err == -ENOTTY)
 		return rig_vfio_fail(ENOTSUP, "open it without vf-token",
-		        "%s takes no token: it has no virtual functions and is none", k->sysfs.bdf);
+		        "%s: it takes no token, having no virtual functions and being none", k->sysfs.bdf);
 	return err < 0 ? rig_vfio_fail(err, NULL, "%s: setting the token", k->sysfs.bdf) : 0;
 }
 
@@ -103,13 +103,13 @@ static int check_there(struct rig_kernel *k)
 		return rig_kexplain_asleep(k);
 	err = rig_kernel_read(k, RIG_VFIO_CONFIG, 0, id, sizeof(id));
 	if (err)
-		return rig_vfio_fail(err, NULL, "reading %s's vendor id", s->bdf);
+		return rig_vfio_fail(err, NULL, "%s: reading the vendor id", s->bdf);
 	vendor = rig_get_le16(id);
 	if (vendor == NO_VENDOR)
 		return rig_kexplain_ones(k);
 	if (s->vendor && vendor != s->vendor)
 		return rig_vfio_fail(ENODEV, "remove the function and rescan the bus",
-		        "%s's vendor id reads %#06x, the system found %#06x", s->bdf, vendor, s->vendor);
+		        "%s: the vendor id reads %#06x, the system found %#06x", s->bdf, vendor, s->vendor);
 	return 0;
 }
 

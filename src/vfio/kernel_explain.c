@@ -95,8 +95,8 @@ int rig_kexplain_held(const struct rig_kernel *k)
 int rig_kexplain_no_group(const struct rig_kernel *k)
 {
 	return say(k, ENODEV, ASK(.only = "iommu-absent iommu-off no-group noiommu"),
-	        "switch the IOMMU on in firmware setup, or ask for transport=noiommu",
-	        "%s has no IOMMU group", k->sysfs.bdf);
+	        "switch the IOMMU on in firmware setup, or ask for transport=noiommu", "%s: no IOMMU group",
+	        name_of(k));
 }
 
 /* -- Opening -- */
@@ -112,25 +112,25 @@ int rig_kexplain_node(const struct rig_kernel *k, int err, const char *path)
 	else if (err == EBUSY)
 		ids = "holder";
 	if (!ids)
-		return rig_vfio_fail(err, NULL, "opening %s", path);
+		return rig_vfio_fail(err, NULL, "%s: opening %s", name_of(k), path);
 	return say(k, err, ASK(.only = ids),
 	        err == EBUSY
 	                ? "another process has it, which this user may not see: run rigctl doctor as root"
 	                : NULL,
-	        "opening %s for %s", path, name_of(k));
+	        "%s: opening %s", name_of(k), path);
 }
 
 int rig_kexplain_back_end(const struct rig_kernel *k, const char *what)
 {
-	return say(k, ENOTSUP, ASK(.only = "back-end no-node"), "modprobe vfio_iommu_type1 or iommufd", "%s",
-	        what);
+	return say(k, ENOTSUP, ASK(.only = "back-end no-node"), "modprobe vfio_iommu_type1 or iommufd",
+	        "%s: %s", name_of(k), what);
 }
 
 int rig_kexplain_viable(const struct rig_kernel *k)
 {
 	return say(k, EBUSY, ASK(.only = "mate-in-use group-mate"),
 	        "one of its functions is with a kernel driver: rigctl bind --group lists it with --dry-run",
-	        "group %d is not viable", k->sysfs.group);
+	        "%s: group %d is not viable", name_of(k), k->sysfs.group);
 }
 
 int rig_kexplain_attach(const struct rig_kernel *k, int err, const char *what)
@@ -144,7 +144,7 @@ int rig_kexplain_attach(const struct rig_kernel *k, int err, const char *what)
 		ids = "rmrr holder";
 		otherwise = "another process has the group, or it is in another container";
 	}
-	return say(k, err, ASK(.only = ids), otherwise, "%s, group %d: %s", name_of(k), k->sysfs.group, what);
+	return say(k, err, ASK(.only = ids), otherwise, "%s: group %d: %s", name_of(k), k->sysfs.group, what);
 }
 
 int rig_kexplain_device(const struct rig_kernel *k, int err, const char *what)
@@ -169,8 +169,8 @@ int rig_kexplain_device(const struct rig_kernel *k, int err, const char *what)
 
 int rig_kexplain_asleep(const struct rig_kernel *k)
 {
-	return say(k, ENODEV, ASK(.only = "power", .seen.open = true), NULL, "%s is in power state %s",
-	        name_of(k), k->sysfs.power);
+	return say(k, ENODEV, ASK(.only = "power", .seen.open = true), NULL, "%s: power state %s", name_of(k),
+	        k->sysfs.power);
 }
 
 int rig_kexplain_ones(const struct rig_kernel *k)
@@ -241,8 +241,8 @@ int rig_kexplain_map(const struct rig_kernel *k, int err, const struct rig_vfio_
 		        "pinning %#" PRIx64 " bytes at %p", map->bytes, map->host);
 	case EINVAL:
 		return say(k, EINVAL, ASK(.only = "width reserved"), NULL,
-		        "mapping [%#" PRIx64 ", +%#" PRIx64 "): outside what the IOMMU takes", map->iova,
-		        map->bytes);
+		        "%s: mapping [%#" PRIx64 ", +%#" PRIx64 "): outside what the IOMMU takes", name_of(k),
+		        map->iova, map->bytes);
 	default:
 		return rig_vfio_fail(
 		        err, NULL, "mapping [%#" PRIx64 ", +%#" PRIx64 ")", map->iova, map->bytes);

@@ -67,9 +67,9 @@ static int refuse(int fd, const char *bdf)
 	close(fd);
 	if (strtol(text, NULL, 10) == (long)getpid())
 		return (void)rig_vfio_fail(EBUSY, "use the device that is open, or close it first",
-		               "%s is taken by this process already", bdf),
+		               "%s: taken by this process already", bdf),
 		       -EALREADY;
-	return rig_vfio_fail(EBUSY, "end that process, or wait for it", "%s is held by process %s", bdf,
+	return rig_vfio_fail(EBUSY, "end that process, or wait for it", "%s: held by process %s", bdf,
 	        *text ? text : "without a name");
 }
 

@@ -132,12 +132,12 @@ static int open_noiommu(struct rig_kernel *k, const struct rig_pci_fds *fds)
 
 	if (k->sysfs.group >= 0 && !k->sysfs.noiommu)
 		return rig_vfio_fail(EINVAL, "leave transport=noiommu out",
-		        "%s is behind an IOMMU: its addresses are not physical ones", k->sysfs.bdf);
+		        "%s: it is behind an IOMMU, so its addresses are not physical ones", k->sysfs.bdf);
 	if ((k->sysfs.group < 0 && !*k->sysfs.cdev && !fds))
 		return rig_vfio_fail(ENODEV,
 		        "as root: echo 1 > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode, then "
 		        "rigctl bind",
-		        "%s has no no-IOMMU node", k->sysfs.bdf);
+		        "%s: no no-IOMMU node", k->sysfs.bdf);
 	err = -ENOTSUP;
 	if (*k->sysfs.cdev || (fds && fds->iommufd >= 0))
 		err = open_by_node(k, fds);

@@ -94,7 +94,7 @@ static void warn_of_limit(
 {
 	char text[RIG_VFIO_ERROR_BYTES];
 
-	if (!want->pin || k->way == RIG_PCI_NOIOMMU)
+	if (!want->pins || k->way == RIG_PCI_NOIOMMU)
 		return;
 	rig_kexplain_soon(k, RIG_PCI_ARENA_STEP, text, sizeof(text));
 	if (*text)
@@ -177,8 +177,8 @@ static int prepare(struct rig_kernel *k, const struct rig_kernel_want *want)
 		return rig_kexplain_absent(k, err, want->bdf);
 	if (!want->fds)
 		err = rig_kexplain_driver(k);
-	if (!err && want->pin && want->which != RIG_PCI_NOIOMMU)
-		err = rig_kexplain_need(k, want->pin);
+	if (!err && want->pins && want->which != RIG_PCI_NOIOMMU)
+		err = rig_kexplain_need(k, want->pins(k->sysfs.vendor, k->sysfs.device));
 	return err || want->fds ? err : take_lock(k);
 }
 

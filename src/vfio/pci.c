@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "bits.h"
@@ -78,7 +79,7 @@ static int find_transport(struct rig_pci *f, const struct rig_pci_options *o)
 		                .which = o->which,
 		                .fds = o->fds,
 		                .token = o->token,
-		                .pin = o->pin},
+		                .pins = o->pins},
 		        &f->log, &f->ops, &f->transport);
 	case RIG_PCI_OPS:
 		f->ops = o->ops;
@@ -279,25 +280,26 @@ static int take(struct rig_pci *f, const struct rig_pci_options *o)
 	return err;
 }
 
-static void describe(const struct rig_pci_options *o, char *what, size_t len)
+/* What was asked for, and why it failed: each named once. Texts of the kernel's transports begin with the
+ * function's address where they know it. */
+static void explain(const struct rig_pci_options *o, char *why, size_t len)
 {
-	switch (o->kind) {
-	case RIG_PCI_VFIO_USER_FD:
-		snprintf(what, len, "the device process at descriptor %d", o->fd);
-		break;
-	case RIG_PCI_VFIO_USER_PATH:
-		snprintf(what, len, "vfio-user:%s", o->path);
-		break;
-	default:
-		snprintf(what, len, "%s", o->path ? o->path : "the function");
-		break;
-	}
+	const char *text = rig_pci_error();
+	size_t n = o->path ? strlen(o->path) : 0;
+
+	if (o->kind == RIG_PCI_VFIO_USER_FD)
+		snprintf(why, len, "the device process: %s", text);
+	else if (o->kind == RIG_PCI_VFIO_USER_PATH)
+		snprintf(why, len, "vfio-user:%s: %s", o->path, text);
+	else if (!n || (strncmp(text, o->path, n) == 0 && text[n] == ':'))
+		snprintf(why, len, "%s", text);
+	else
+		snprintf(why, len, "%s: %s", o->path, text);
 }
 
 int rig_pci_open(struct rig_pci **out, const struct rig_pci_options *options, char *why, size_t why_len)
 {
 	struct rig_pci *f = calloc(1, sizeof(*f));
-	char what[RIG_VFIO_ERROR_BYTES / 2];
 	int err;
 
 	*out = NULL;
@@ -316,9 +318,8 @@ int rig_pci_open(struct rig_pci **out, const struct rig_pci_options *options, ch
 		return 0;
 	}
 	free(f);
-	describe(options, what, sizeof(what));
 	if (why && why_len > 0)
-		snprintf(why, why_len, "taking %s: %s", what, rig_pci_error());
+		explain(options, why, why_len);
 	return err;
 }
 

@@ -73,7 +73,9 @@ struct rig_pci_options {
 	/* RIG_PCI_ADDRESS, NULL: none. Of a virtual function whose physical one VFIO gave out: what its owner
 	 * set. Of a physical one: sets it. Read during the call only. */
 	const char *token;
-	uint64_t pin; /* RIG_PCI_ADDRESS: bytes of memory that the caller will certainly map; 0: unknown */
+	/* RIG_PCI_ADDRESS: bytes of memory that the caller will certainly map for such a function, to be
+	 * refused before anything is opened if they cannot be pinned; NULL: none */
+	uint64_t (*pins)(unsigned vendor, unsigned device);
 	const struct rig_vfio_ops *ops; /* RIG_PCI_OPS */
 	void *transport;           /* RIG_PCI_OPS; closed by ops->close, which open calls also if it fails */
 	unsigned deadline_ms;      /* for each message; 0: RIG_PCI_DEADLINE_MS */

@@ -22,16 +22,16 @@ void rig_vuser_fds_close(struct rig_vuser_fds *fds)
 }
 
 /* Root may drive anybody's device process, and anybody root's. */
-static int check_peer(int fd, const char *path)
+static int check_peer(int fd)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
-		return rig_vfio_fail(errno, NULL, "%s: asking who serves it", path);
+		return rig_vfio_fail(errno, NULL, "asking who serves it");
 	if (peer.uid != geteuid() && peer.uid != 0 && geteuid() != 0)
 		return rig_vfio_fail(EACCES, "run it and this program as the same user",
-		        "%s is served by user %u", path, (unsigned)peer.uid);
+		        "its device process is user %u's", (unsigned)peer.uid);
 	return 0;
 }
 
@@ -61,7 +61,7 @@ int rig_vuser_connect(const char *path, unsigned ms, int *out)
 	int fd, err;
 
 	if (strlen(path) >= sizeof(addr.sun_path))
-		return rig_vfio_fail(ENAMETOOLONG, "use a shorter path", "%s: more than %zu bytes", path,
+		return rig_vfio_fail(ENAMETOOLONG, "use a shorter path", "the path has more than %zu bytes",
 		        sizeof(addr.sun_path) - 1);
 	memcpy(addr.sun_path, path, strlen(path));
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -69,10 +69,9 @@ int rig_vuser_connect(const char *path, unsigned ms, int *out)
 		return rig_vfio_fail(errno, NULL, "socket");
 	err = reach(fd, &addr, ms);
 	if (err)
-		err = rig_vfio_fail(
-		        err, "is the device process running, and this its socket?", "connecting to %s", path);
+		err = rig_vfio_fail(err, "is the device process running, and this its socket?", "connecting");
 	else
-		err = check_peer(fd, path);
+		err = check_peer(fd);
 	if (err)
 		close(fd);
 	else

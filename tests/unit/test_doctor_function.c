@@ -157,8 +157,9 @@ static void who_has_a_node_open_is_named(void **state)
 	tree_assert(t, TREE_BDF, "holder");
 }
 
-static const char *port(unsigned vendor, unsigned device)
+static const char *port(unsigned vendor, unsigned device, unsigned *mask)
 {
+	*mask = 0;
 	return vendor == 0x1234 && device == 0x5258 ? "rvx1" : NULL;
 }
 

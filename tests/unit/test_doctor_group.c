@@ -118,6 +118,28 @@ static void an_iommu_of_39_bits_is_told(void **state)
 	tree_finding(t, "width", "39 bits: mappings go below 512 GiB", "");
 }
 
+static const char *port_of_28_bits(unsigned vendor, unsigned device, unsigned *mask)
+{
+	(void)vendor;
+	(void)device;
+	*mask = 28;
+	return "edu";
+}
+
+static void the_port_of_a_known_kind_says_its_mask(void **state)
+{
+	struct rig_doctor_ask ask = {.bdf = TREE_BDF,
+	        .port = port_of_28_bits,
+	        .pin = UINT64_C(512) << 20,
+	        .way = RIG_DOCTOR_TYPE1};
+	struct tree *t = *state;
+
+	tree_file(t, "/proc/self/limits", NULL);
+	tree_assert_ask(t, &ask, "mask");
+	ask.mask = 46; /* who asks knows better */
+	tree_assert_ask(t, &ask, "");
+}
+
 static void a_mask_that_leaves_too_little_room_stops(void **state)
 {
 	struct rig_doctor_ask ask = {.bdf = TREE_BDF, .mask = 28};
@@ -200,6 +222,7 @@ int main(void)
 	        TREE_TEST(a_region_that_firmware_keeps_is_an_rmrr_and_stops),
 	        TREE_TEST(addresses_that_mappings_must_avoid_are_listed),
 	        TREE_TEST(an_iommu_of_39_bits_is_told),
+	        TREE_TEST(the_port_of_a_known_kind_says_its_mask),
 	        TREE_TEST(a_mask_that_leaves_too_little_room_stops),
 	        TREE_TEST(a_function_that_the_iommu_does_not_cover_is_told),
 	        TREE_TEST(a_node_that_the_user_may_not_open_is_handed_over),

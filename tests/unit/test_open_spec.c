@@ -94,6 +94,16 @@ static void a_pci_function_takes_its_transport_and_none_means_the_library_choose
 	assert_int_equal(spec.transport, RIG_PCI_ANY);
 }
 
+static void a_virtual_function_takes_its_owners_token(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_spec_parse("0000:65:00.0", &spec), 0);
+	assert_string_equal(spec.token, "");
+	assert_int_equal(
+	        rig_spec_parse("0000:65:00.0,vf-token=bd8d9d2b-5a5f-4f5a-a211-f591514ba1f3", &spec), 0);
+	assert_string_equal(spec.token, "bd8d9d2b-5a5f-4f5a-a211-f591514ba1f3");
+}
+
 static void wrong_strings_are_refused_with_what_they_take(void **state)
 {
 	static const struct {
@@ -132,6 +142,8 @@ static void wrong_strings_are_refused_with_what_they_take(void **state)
 	        {"0000:65:00.0,fault=die", "takes completion"},
 	        {"0000:65:00.0,transport=fast", "noiommu"},
 	        {"sim:transport=type1", "takes completion"},
+	        {"0000:65:00.0,vf-token=1", "a UUID"},
+	        {"sim:vf-token=bd8d9d2b-5a5f-4f5a-a211-f591514ba1f3", "takes completion"},
 	};
 	unsigned i;
 
@@ -174,6 +186,7 @@ int main(void)
 	        cmocka_unit_test(times_are_seconds_or_milliseconds),
 	        cmocka_unit_test(a_socket_and_an_address_are_told_apart),
 	        cmocka_unit_test(a_pci_function_takes_its_transport_and_none_means_the_library_chooses),
+	        cmocka_unit_test(a_virtual_function_takes_its_owners_token),
 	        cmocka_unit_test(wrong_strings_are_refused_with_what_they_take),
 	        cmocka_unit_test(strings_longer_than_the_buffers_are_refused),
 	};

@@ -170,7 +170,7 @@ static void check_open_fails(hook_fn *hook, const char *name)
 				break;
 			assert_null(pci);
 			assert_true(err == -ENODEV || err == -EPROTO || err == -EIO);
-			if (strncmp(why, "taking ", 7) != 0)
+			if (strncmp(why, "the device process: ", 20) != 0)
 				fail_msg("%s at %u of %u: %s", name, bad_at, bad_command, why);
 			fake_peer_stop(&peer);
 			test_counts_same(&before);

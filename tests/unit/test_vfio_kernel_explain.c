@@ -260,15 +260,22 @@ static void old_kernel(void)
 
 /* -- How it is met -- */
 
+static uint64_t pins(unsigned vendor, unsigned device)
+{
+	return vendor == 0x1234 && device == 0x5258 ? MIB : 0;
+}
+
 /* Answers the failure of the first step that fails. */
 static int attempt(enum rig_pci_transport which, uint64_t pin, uint64_t map, unsigned maps)
 {
-	const struct rig_kernel_want want = {.bdf = FAKE_KERNEL_BDF0, .which = which, .pin = pin};
+	const struct rig_kernel_want want = {
+	        .bdf = FAKE_KERNEL_BDF0, .which = which, .pins = pin ? pins : NULL};
 	struct rig_dma dma;
 	struct rig_pci *f;
 	int err = open_want(&want, &f);
 	void *host;
 
+	assert_true(!pin || pin == MIB);
 	if (err || !map) {
 		rig_pci_close(f);
 		return err;

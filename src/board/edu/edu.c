@@ -299,6 +299,7 @@ const struct rig_board edu_board = {
         .arch = "edu",
         .ids = ids,
         .nids = 1,
+        .dma_bits = DMA_BITS,
         .state_bytes = sizeof(struct rig_win),
         .stages = stages,
         .nstages = sizeof(stages) / sizeof(stages[0]),

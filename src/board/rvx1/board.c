@@ -8,6 +8,7 @@ const struct rig_board rvx1_board = {
         .arch = "rvx1",
         .ids = ids,
         .nids = sizeof(ids) / sizeof(ids[0]),
+        .dma_bits = RVX1_SYSTEM_BITS,
         .state_bytes = sizeof(struct rvx1),
         .stages = rvx1_stages,
         .nstages = RVX1_STAGES,
