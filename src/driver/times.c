@@ -57,17 +57,19 @@ static struct rig_kept *kept_at(const struct rig_dev_times *t, uint64_t position
 
 /* ---- The clock ---- */
 
-static void read_clock(struct rig_dev *dev)
+/* False: the function is gone. */
+static bool read_clock(struct rig_dev *dev)
 {
 	struct rig_times_point point = {.before = rig_now_ns()};
 
 	point.ticks = dev->board->clock(&dev->port);
 	point.after = rig_now_ns();
 	if (point.ticks == UINT64_MAX)
-		return; /* the function is gone */
+		return false;
 	pthread_mutex_lock(&dev->times.lock);
 	rig_times_clock_add(&dev->times.clock, &point);
 	pthread_mutex_unlock(&dev->times.lock);
+	return true;
 }
 
 void rig_dev_times_tick(struct rig_dev *dev)
@@ -372,14 +374,17 @@ uint64_t rig_dev_times_launch(const struct rig_dev *dev, struct rig_timing *timi
 static int settle(struct rig_dev *dev, uint64_t value)
 {
 	struct rig_dev_times *t = &dev->times;
+	const struct rig_timed *v;
 	uint64_t last = t->last;
 
 	if (t->first == t->last || open_at(t, t->first)->value > value)
 		return 0;
 	while (open_at(t, last - 1)->value > value)
 		last--;
-	if (!is_covered(dev, open_at(t, last - 1)))
-		read_clock(dev);
+	v = open_at(t, last - 1);
+	/* The clock never goes back, so that a reading after the value is not below its end. */
+	if (!is_covered(dev, v) && read_clock(dev) && !is_covered(dev, v))
+		return bad_stamp(dev, v, "the end's stamp is missing or above the clock");
 	return convert_to(dev, value, true);
 }
 

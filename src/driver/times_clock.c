@@ -80,14 +80,10 @@ static void narrow(const struct rig_times_clock *clock, const struct rig_times_p
 static void narrow_steady(const struct rig_times_clock *clock, const struct rig_times_point *p,
         uint64_t ticks, struct rig_times_range *range)
 {
-	uint64_t least = p->before, most = p->after;
-
 	if (p->ticks <= ticks)
-		least += shortest(clock, ticks - p->ticks);
+		range->least = rig_max_u64(range->least, p->before + shortest(clock, ticks - p->ticks));
 	else
-		most = minus(most, shortest(clock, p->ticks - ticks));
-	range->least = rig_max_u64(range->least, least);
-	range->most = rig_min_u64(range->most, most);
+		range->most = rig_min_u64(range->most, minus(p->after, shortest(clock, p->ticks - ticks)));
 }
 
 static uint64_t middle(const struct rig_times_range *range)

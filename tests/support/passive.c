@@ -49,7 +49,8 @@ static void fill_registers(struct passive *p, const struct passive_options *opti
 {
 	put32(p->regs, RVX1_ID, RVX1_ID_VALUE);
 	put32(p->regs, RVX1_REVISION, RVX1_REVISION_VALUE);
-	put32(p->regs, RVX1_QUEUES, 2);
+	put32(p->regs, RVX1_QUEUES, options->queues ? options->queues : 2);
+	put64(p->regs, RVX1_CLOCK_HZ, options->clock_hz);
 	put64(p->regs, RVX1_MEMORY_BYTES, PASSIVE_MEMORY);
 	put64(p->regs, RVX1_APERTURE_BYTES, options->aperture ? options->aperture : PASSIVE_MEMORY);
 	put32(p->regs, RVX1_GROUP_THREADS, RVX1_MAX_GROUP_THREADS);

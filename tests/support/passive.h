@@ -27,6 +27,8 @@ struct passive_options {
 	bool exports;             /* its BARs as dma-bufs */
 	bool dmabuf;              /* the driver's option */
 	uint32_t word;            /* beside the one of other devices */
+	uint32_t queues;          /* 0: 2 */
+	uint64_t clock_hz;        /* 0: the board has no clock */
 	uint64_t fail_allocation; /* the k-th allocation of taking and making fails; 0: none */
 };
 
