@@ -55,6 +55,8 @@ function(rig_install_libraries)
     HEADERS "${include}/rig_edge.h" DESCRIPTION "The contract between the rig runtime and drivers: shared state")
   rig_library(rig FOLDERS rig PARTS base LINKS rig_edge Threads::Threads REQUIRES rig_edge
     HEADERS "${include}/rig.h" DESCRIPTION "Runtime over drivers of the rig contract")
+  rig_library(rig_file FOLDERS io LINKS rig rig_edge Threads::Threads REQUIRES rig
+    HEADERS "${include}/rig_file.h" DESCRIPTION "Files as buffers of the rig runtime")
   rig_library(rig_vfio FOLDERS vfio ring mmu driver boards edu rvx1 open PARTS base doctor fwimage
     LINKS rig_edge PkgConfig::JSONC PkgConfig::SODIUM PkgConfig::LIBELF PkgConfig::PCIACCESS
       ${HUGETLBFS_LIBRARY} Threads::Threads

@@ -189,9 +189,10 @@ RIG_API int rig_buffer_of_host(
         struct rig_device *device, void *host, uint64_t bytes, struct rig_buffer **buffer);
 
 /* A buffer over a region that the Io library of `device` made, other than by its alloc (an open file). The
-   region is the library's again, by its free, once nothing uses it; on failure it stays the caller's. */
-RIG_API int rig_buffer_of_io(
-        struct rig_device *device, void *region, uint64_t bytes, struct rig_buffer **buffer);
+   region is the library's again, by its free, once nothing uses it; on failure it stays the caller's.
+   -EINVAL: the device's library has another key. */
+RIG_API int rig_buffer_of_io(struct rig_device *device, const struct rig_key *key, void *region,
+        uint64_t bytes, struct rig_buffer **buffer);
 /* The region of a buffer of an Io device, or NULL if the device's library has another key. */
 RIG_API void *rig_buffer_io_region(const struct rig_buffer *buffer, const struct rig_key *key);
 /* Hints that work will read the bytes of a buffer of an Io device, or of a borrow of one. Waits for

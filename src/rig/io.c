@@ -240,7 +240,8 @@ int rig_open_io(const struct rig_io_opener *opener, struct rig_device **device)
 
 /* ---- Buffers ---- */
 
-int rig_buffer_of_io(struct rig_device *device, void *region, uint64_t bytes, struct rig_buffer **buffer)
+int rig_buffer_of_io(struct rig_device *device, const struct rig_key *key, void *region, uint64_t bytes,
+        struct rig_buffer **buffer)
 {
 	struct rig_rt_mem *mem;
 	int code = rig_rt_given2(device, "device", buffer, "buffer");
@@ -249,9 +250,11 @@ int rig_buffer_of_io(struct rig_device *device, void *region, uint64_t bytes, st
 		code = rig_rt_given(region, "region");
 	if (code)
 		return code;
-	if (!rig_rt_is_io(device) || !bytes)
-		return rig_error_set(
-		        -EINVAL, bytes ? "%s is no Io device" : "%s: a region of 0 bytes", device->name);
+	if (!rig_rt_is_io(device) || !key || io_of(device)->module->key != key)
+		return rig_error_set(-EINVAL, "%s is no device of the Io library %s", device->name,
+		        key && key->name ? key->name : "(no key)");
+	if (!bytes)
+		return rig_error_set(-EINVAL, "%s: a region of 0 bytes", device->name);
 	if (!rig_rt_is_live(device))
 		return rig_rt_lost_error(device);
 	mem = rig_rt_mem_make(device);

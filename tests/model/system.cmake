@@ -7,7 +7,8 @@ endforeach()
 rig_test(test_system_rigctl SOURCES test_system_rigctl.c LINKS test_system PkgConfig::JSONC LABEL model
   DEPENDS rigctl rvx1-model firmware test_kernels)
 rig_test(test_system_examples SOURCES test_system_examples.c LINKS test_system PkgConfig::LIBPNG LABEL model
-  DEPENDS rvx1-model firmware example_hello example_filter example_matmul example_timelines)
+  DEPENDS rvx1-model firmware example_hello example_filter example_matmul example_timelines
+    example_files)
 # Measures processor time.
 rig_test(test_system_idle SOURCES test_system_idle.c LINKS test_system LABEL model SERIAL
   DEPENDS rvx1-model firmware test_kernels)

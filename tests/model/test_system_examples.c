@@ -85,6 +85,28 @@ static void timelines_prints_what_its_readme_says_on_every_pair_of_devices(void 
 	assert_string_equal(result.out, expected);
 }
 
+static void files_prints_what_its_readme_says_and_keeps_the_bytes(void **state)
+{
+	char expected[README_BYTES];
+	struct sys_result result;
+	uint8_t *in, *out;
+	size_t bytes;
+
+	(void)state;
+	read_expected("05-files", expected);
+	run_example("e/05-files/files", &result);
+	assert_string_equal(result.out, expected);
+	bytes = sys_read_file(sys_path("s/05-files/words.txt"), &in);
+	assert_int_equal(sys_read_file(sys_path("files.out"), &out), bytes - 5);
+	assert_memory_equal(in + 5, out, bytes - 5);
+	free(in);
+	free(out);
+	sys_run(&result, "e/05-files/files sim e/05-files/nothing");
+	sys_assert_failed(&result, 1, "No such file");
+	sys_run(&result, "e/05-files/files");
+	sys_assert_failed(&result, 1, "File exists");
+}
+
 /* ---- The filter ---- */
 
 static png_bytep read_png(const char *name, png_image *image)
@@ -314,6 +336,7 @@ int main(void)
 	        cmocka_unit_test(a_result_that_could_not_be_written_is_refused_before_the_device_opens),
 	        cmocka_unit_test(matmul_prints_what_its_readme_says),
 	        cmocka_unit_test(timelines_prints_what_its_readme_says_on_every_pair_of_devices),
+	        cmocka_unit_test(files_prints_what_its_readme_says_and_keeps_the_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, setup, sys_teardown);

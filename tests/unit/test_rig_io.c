@@ -316,9 +316,10 @@ static void a_region_of_the_librarys_own_becomes_a_buffer_and_is_freed_once(void
 	uint8_t byte = 7, out;
 
 	(void)state;
-	assert_int_equal(rig_buffer_of_io(d, region, 0, &buffer), -EINVAL);
+	assert_int_equal(rig_buffer_of_io(d, &library_key, region, 0, &buffer), -EINVAL);
+	assert_int_equal(rig_buffer_of_io(d, &other_key, region, 100, &buffer), -EINVAL);
 	assert_int_equal(lib.frees, 0);
-	assert_ok(rig_buffer_of_io(d, region, 100, &buffer));
+	assert_ok(rig_buffer_of_io(d, &library_key, region, 100, &buffer));
 	assert_int_equal(rig_buffer_bytes(buffer), 100);
 	assert_ptr_equal(rig_buffer_io_region(buffer, &library_key), region);
 	assert_null(rig_buffer_io_region(buffer, &other_key));
