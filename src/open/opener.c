@@ -152,12 +152,22 @@ static int check_options(const struct rig_vfio_options *options)
 	return 0;
 }
 
+static bool is_whole(const struct rig_vfio_fds *fds)
+{
+	return fds->device >= 0 && ((fds->group >= 0 && fds->container >= 0) || fds->iommufd >= 0);
+}
+
 /* -EINVAL: what makes no sense with this device. */
 static int check_device(const struct rig_vfio_options *options, const struct rig_spec *spec)
 {
-	if (!options || spec->kind == RIG_SPEC_PCI || (!options->fds && !options->vf_token))
+	if (!options || (!options->fds && !options->vf_token))
 		return 0;
-	return rig_error_set(-EINVAL, "%s: fds and vf_token are of PCI functions", spec->base);
+	if (spec->kind != RIG_SPEC_PCI)
+		return rig_error_set(-EINVAL, "%s: fds and vf_token are of PCI functions", spec->base);
+	if (options->fds && !is_whole(options->fds))
+		return rig_error_set(-EINVAL,
+		        "%s: fds are a device with its group and container, or with its iommufd", spec->base);
+	return 0;
 }
 
 static void take_fds(struct opener *o, const struct rig_vfio_fds *fds)

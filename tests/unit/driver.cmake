@@ -7,3 +7,4 @@ rig_test(test_rvx1_image SOURCES test_rvx1_image.c LINKS folder_rvx1 folder_driv
 rig_test(test_rvx1_packets SOURCES test_rvx1_packets.c LINKS folder_rvx1 folder_driver)
 rig_test(test_open_spec SOURCES test_open_spec.c LINKS folder_open)
 rig_test(test_open_opener SOURCES test_open_opener.c LINKS folder_open test_support)
+rig_test(test_open_fds SOURCES test_open_fds.c vfio_kernel_fake.c LINKS folder_open folder_rig test_support)
