@@ -14,8 +14,8 @@ struct submission {
 	const struct rig_run *run;
 	const struct rig_plan *plan;
 	uint64_t value;
-	uint64_t segment; /* offset of the submission's piece */
-	struct rig_timing timing;
+	uint64_t segment;          /* offset of the submission's piece */
+	struct rig_timing *timing; /* NULL: the value is not timed */
 };
 
 static void put(struct rig_dev *dev, uint32_t q, const struct rig_step *step)
@@ -46,7 +46,7 @@ static void await_signal(struct rig_dev *dev, uint32_t q, uint32_t other, uint64
 
 /* Device order, then the producers' values. A queue that released the previous value is in order by
    itself. */
-static void begin_queue(struct submission *s, uint32_t q)
+static void begin_queue(const struct submission *s, uint32_t q)
 {
 	struct rig_dev *dev = s->dev;
 	struct rig_step step = {.kind = RIG_STEP_ORDER, .value = s->value - 1};
@@ -61,11 +61,11 @@ static void begin_queue(struct submission *s, uint32_t q)
 		step.value = s->waits[i].value;
 		put(dev, q, &step);
 	}
-	if (s->timing.on)
-		store_times(dev, q, RIG_STEP_STAMP, rig_dev_times_start(&s->timing));
+	if (s->timing)
+		store_times(dev, q, RIG_STEP_STAMP, rig_dev_times_start(s->timing));
 }
 
-static int place_part(struct submission *s, uint32_t index)
+static int place_part(const struct submission *s, uint32_t index)
 {
 	struct rig_dev *dev = s->dev;
 	const struct rig_part *part = &s->parts[index];
@@ -84,8 +84,8 @@ static int place_part(struct submission *s, uint32_t index)
 	place.segment_address = dev->segment_memory.va + offset;
 	if (dev->board->part(&dev->port, part, s->run, &own->need, &place))
 		return -EIO;
-	if (s->timing.launches && part->kind == RIG_LAUNCH)
-		store_times(dev, part->queue, RIG_STEP_COUNTERS, rig_dev_times_launch(dev, &s->timing));
+	if (s->timing && s->timing->launches && part->kind == RIG_LAUNCH)
+		store_times(dev, part->queue, RIG_STEP_COUNTERS, rig_dev_times_launch(dev, s->timing));
 	if (own->signals) {
 		signal_queue(dev, part->queue);
 		own->signal = dev->queues[part->queue].signals;
@@ -106,8 +106,8 @@ static void end_value(const struct submission *s)
 		signal_queue(dev, q);
 		await_signal(dev, s->plan->release, q, dev->queues[q].signals);
 	}
-	if (s->timing.on)
-		store_times(dev, s->plan->release, RIG_STEP_STAMP, rig_dev_times_end(&s->timing));
+	if (s->timing)
+		store_times(dev, s->plan->release, RIG_STEP_STAMP, rig_dev_times_end(s->timing));
 	put(dev, s->plan->release, &release);
 	dev->last_queue = s->plan->release;
 }
@@ -154,7 +154,8 @@ static int encode(struct submission *s, uint32_t nparts)
 
 /* A value whose stamps find no room is not timed: room thought of them only if the value before was timed
    too. */
-static void start_timing(struct submission *s, uint32_t nparts, struct rig_times *times)
+static void start_timing(
+        struct submission *s, uint32_t nparts, struct rig_timing *timing, struct rig_times *times)
 {
 	struct rig_dev *dev = s->dev;
 
@@ -162,12 +163,9 @@ static void start_timing(struct submission *s, uint32_t nparts, struct rig_times
 	if (!dev->times.open)
 		return;
 	dev->times.on = true;
-	rig_dev_times_plan(dev, s->parts, nparts, s->plan, &s->timing);
-	s->timing.on = rig_dev_fits_timed(dev, s->plan, &s->timing);
-	if (s->timing.on)
-		rig_dev_times_begin(dev, &s->timing, s->value, times);
-	else
-		s->timing.launches = 0;
+	rig_dev_times_plan(dev, s->parts, nparts, s->plan, timing);
+	if (rig_dev_fits_timed(dev, s->plan, timing) && rig_dev_times_begin(dev, timing, s->value, times))
+		s->timing = timing;
 }
 
 /* The value counts as submitted all the same, so that stop raises the word to it. */
@@ -191,11 +189,12 @@ int rig_dev_submit(void *self, uint64_t value, const struct rig_part *parts, uin
 	        .run = run,
 	        .plan = &dev->plan,
 	        .value = value};
+	struct rig_timing timing;
 	uint32_t q;
 
 	dev->times.on = false;
 	if (times)
-		start_timing(&s, nparts, times);
+		start_timing(&s, nparts, &timing, times);
 	if (rig_dev_faulted(dev))
 		return fail(dev, value, failure);
 	if (!encode(&s, nparts)) {

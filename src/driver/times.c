@@ -282,7 +282,7 @@ void rig_dev_times_plan(const struct rig_dev *dev, const struct rig_part *parts,
 	const uint32_t step = dev->board->step_units;
 	uint32_t q, i;
 
-	*timing = (struct rig_timing){.on = true};
+	*timing = (struct rig_timing){0};
 	for (q = 0; q < dev->facts.nqueues; q++) {
 		timing->starts += plan->used >> q & 1;
 		timing->units[q] = plan->used >> q & 1 ? step : 0;
@@ -300,21 +300,22 @@ void rig_dev_times_plan(const struct rig_dev *dev, const struct rig_part *parts,
 			timing->units[parts[i].queue] += step;
 }
 
-static bool has_room(const struct rig_dev_times *t, const struct rig_timing *timing)
+static bool has_room(const struct rig_segment *stamps, uint64_t open, const struct rig_timing *timing)
 {
-	return t->last - t->first < MOST_OPEN &&
-	       rig_segment_room(&t->segment, timing->bytes, WORD) == RIG_RING_FITS;
+	return open < MOST_OPEN && rig_segment_room(stamps, timing->bytes, WORD) == RIG_RING_FITS;
 }
 
-int rig_dev_times_room(struct rig_dev *dev, const struct rig_timing *timing)
+int rig_dev_times_room(const struct rig_dev *dev, const struct rig_timing *timing)
 {
-	uint64_t value = rig_word_load(dev->word);
+	const struct rig_dev_times *t = &dev->times;
+	uint64_t value = rig_word_load(dev->word), first = t->first;
+	struct rig_segment stamps = t->segment;
 
-	if (convert_to(dev, value, false) || has_room(&dev->times, timing))
-		return RIG_FITS; /* after a fault submit says so */
-	if (convert_to(dev, value, true))
+	if (has_room(&stamps, t->last - first, timing))
 		return RIG_FITS;
-	return has_room(&dev->times, timing) ? RIG_FITS : RIG_LATER;
+	for (; first != t->last && open_at(t, first)->value <= value; first++)
+		stamps.head = open_at(t, first)->behind;
+	return has_room(&stamps, t->last - first, timing) ? RIG_FITS : RIG_LATER;
 }
 
 /* Room for the launches' rows: the position among kept, or NONE. */
@@ -329,20 +330,22 @@ static uint64_t keep(struct rig_dev_times *t, uint64_t value, uint32_t launches)
 	return t->kept_last++;
 }
 
-void rig_dev_times_begin(
+bool rig_dev_times_begin(
         struct rig_dev *dev, struct rig_timing *timing, uint64_t value, struct rig_times *times)
 {
 	struct rig_dev_times *t = &dev->times;
-	struct rig_timed *v = open_at(t, t->last);
-	uint64_t *piece, i;
+	struct rig_timed *v;
+	uint64_t *piece, i, reached = rig_word_load(dev->word);
 
-	timing->on = has_room(t, timing) && rig_segment_take(&t->segment, timing->bytes, WORD, &v->at);
-	if (!timing->on)
-		return;
-	t->last++;
+	if (convert_to(dev, reached, false))
+		return false;
+	if (!has_room(&t->segment, t->last - t->first, timing) && convert_to(dev, reached, true))
+		return false;
+	v = open_at(t, t->last++);
+	rig_segment_take(&t->segment, timing->bytes, WORD, &v->at);
+	v->behind = t->segment.tail;
 	v->value = value;
 	v->times = times;
-	v->behind = t->segment.tail;
 	v->kept = keep(t, value, timing->launches);
 	if (v->kept == NONE)
 		timing->launches = 0;
@@ -354,6 +357,7 @@ void rig_dev_times_begin(
 	timing->address = dev->stamps.step_address + v->at;
 	atomic_store_explicit(&t->timed, value, memory_order_relaxed);
 	v->submitted_ns = rig_now_ns();
+	return true;
 }
 
 uint64_t rig_dev_times_start(struct rig_timing *timing)

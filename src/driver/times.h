@@ -56,7 +56,6 @@ struct rig_dev_times {
 
 /* What timing adds to a submission. */
 struct rig_timing {
-	bool on;
 	uint64_t units[RIG_BOARD_QUEUES]; /* of steps on each queue */
 	uint32_t starts;                  /* stamps before the first part, one a queue */
 	uint32_t launches;                /* whose counters are stored */
@@ -71,10 +70,12 @@ void rig_dev_times_close(struct rig_dev *dev);
 /* What timing this submission would add, given its plan. */
 void rig_dev_times_plan(const struct rig_dev *dev, const struct rig_part *parts, uint32_t nparts,
         const struct rig_plan *plan, struct rig_timing *timing);
-/* Whether its stamps have room, converting what is complete to make some: RIG_FITS or RIG_LATER. */
-int rig_dev_times_room(struct rig_dev *dev, const struct rig_timing *timing);
-/* Takes the room for the value, which FITS. Before its first packet. */
-void rig_dev_times_begin(
+/* Whether its stamps have room once what is complete was converted: RIG_FITS or RIG_LATER. Converts
+   nothing. */
+int rig_dev_times_room(const struct rig_dev *dev, const struct rig_timing *timing);
+/* Converts what is complete, and takes the room for the value, which FITS. Before its first packet. False: it
+   is not timed, because a value before it cannot be, which is the device's fault. */
+bool rig_dev_times_begin(
         struct rig_dev *dev, struct rig_timing *timing, uint64_t value, struct rig_times *times);
 /* The step addresses of its stamps and counters, in the order they are placed. */
 uint64_t rig_dev_times_start(struct rig_timing *timing);
