@@ -37,6 +37,7 @@ static void a_configuration_out_of_range_is_refused(void **state)
 	        config_of(64 * MIB, 64 * MIB, 2, 101),
 	        config_of(64 * MIB, 64 * MIB, 2, -101),
 	};
+	struct rvx_config clocks[4];
 	struct rvx_board *board = NULL;
 
 	(void)state;
@@ -44,6 +45,14 @@ static void a_configuration_out_of_range_is_refused(void **state)
 		assert_int_equal(rvx_board_open(&bad[i], &board), -EINVAL);
 		assert_null(board);
 	}
+	for (unsigned i = 0; i < 4; i++)
+		clocks[i] = config_of(64 * MIB, 64 * MIB, 2, 0);
+	clocks[0].clock_hz = 999999;
+	clocks[1].clock_hz = 4000000001;
+	clocks[2].clock_step_us = 1000001;
+	clocks[3].clock_step_ms = 1000001;
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(rvx_board_open(&clocks[i], &board), -EINVAL);
 }
 
 static void the_default_aperture_is_the_largest_power_of_two_inside(void **state)

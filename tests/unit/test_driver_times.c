@@ -308,6 +308,28 @@ static void parts_keep_their_order_on_eight_queues_timed_or_not(void **state)
 	settled(1500);
 }
 
+static void the_rings_of_eight_queues_grow_to_the_most_that_room_promises(void **state)
+{
+	const uint32_t most = (uint32_t)t.dev->facts.ring_units_max, waits = most - 3;
+	uint64_t missing;
+	const char *fault;
+	uint32_t q;
+
+	(void)state;
+	assert_true(most > t.dev->facts.ring_units);
+	for (q = 0; q < QUEUES; q++) {
+		make_part(0, q, 1);
+		assert_int_equal(
+		        t.dev->hot->room(t.device, parts, 1, waits, &launches_run, scratch), RIG_GROW);
+		assert_int_equal(
+		        rig_driver_module.grow(t.device, parts, 1, waits, &missing, &fault), RIG_GROWN);
+		assert_int_equal(
+		        t.dev->hot->room(t.device, parts, 1, waits, &launches_run, scratch), RIG_FITS);
+		assert_int_equal(
+		        t.dev->hot->room(t.device, parts, 1, waits + 1, &launches_run, scratch), RIG_NEVER);
+	}
+}
+
 /* ---- Times ---- */
 
 static void check_times(uint64_t first, uint64_t last, uint64_t before, uint64_t now)
@@ -483,6 +505,7 @@ int main(void)
 	        TEST(an_untimed_value_has_no_packet_more_also_after_timed_ones),
 	        TEST(every_queue_of_a_value_stamps_its_start_and_the_last_to_finish_its_end),
 	        TEST(parts_keep_their_order_on_eight_queues_timed_or_not),
+	        TEST(the_rings_of_eight_queues_grow_to_the_most_that_room_promises),
 	        TEST(stamps_are_used_again_only_once_they_were_converted),
 	        TEST(the_pair_is_written_by_settle_or_a_later_submit_and_then_left_alone),
 	        TEST(settle_reads_one_register_and_the_hot_path_none_and_nothing_allocates),

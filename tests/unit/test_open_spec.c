@@ -57,6 +57,29 @@ static void dma_is_told_by_bus_addresses_or_dma_bufs(void **state)
 	assert_non_null(strstr(rig_error(), "bus or dmabuf"));
 }
 
+static void queues_and_the_clock_of_sim_are_numbers_in_range(void **state)
+{
+	static const char *const bad[] = {"sim:queues=1", "sim:queues=9", "sim:queues=", "sim:queues=2x",
+	        "sim:clock-hz=999999", "sim:clock-hz=4000000001", "sim:clock-drift=101", "sim:clock-drift=x",
+	        "sim:clock-step=5", "sim:clock-step=0/5", "sim:clock-step=5/0", "sim:clock-step=5/1000001",
+	        "0000:65:00.0,queues=4", "vfio-user:/run/a,clock-hz=1000000"};
+	size_t i;
+
+	(void)state;
+	assert_int_equal(rig_spec_parse("sim", &spec), 0);
+	assert_int_equal(spec.queues, 0);
+	assert_false(spec.has_clock_drift);
+	assert_int_equal(
+	        rig_spec_parse("sim:queues=8,clock-hz=1000000,clock-drift=-100,clock-step=50/7", &spec), 0);
+	assert_int_equal(spec.queues, 8);
+	assert_int_equal(spec.clock_hz, 1000000);
+	assert_true(spec.has_clock_drift);
+	assert_int_equal(spec.clock_drift, -100);
+	assert_string_equal(spec.clock_step, "50/7");
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(rig_spec_parse(bad[i], &spec), -EINVAL);
+}
+
 static void times_are_seconds_or_milliseconds(void **state)
 {
 	(void)state;
@@ -183,6 +206,7 @@ int main(void)
 	        cmocka_unit_test(sim_alone_has_the_defaults),
 	        cmocka_unit_test(every_option_of_sim_is_understood),
 	        cmocka_unit_test(dma_is_told_by_bus_addresses_or_dma_bufs),
+	        cmocka_unit_test(queues_and_the_clock_of_sim_are_numbers_in_range),
 	        cmocka_unit_test(times_are_seconds_or_milliseconds),
 	        cmocka_unit_test(a_socket_and_an_address_are_told_apart),
 	        cmocka_unit_test(a_pci_function_takes_its_transport_and_none_means_the_library_chooses),

@@ -227,6 +227,8 @@ static void steps_become_the_manuals_packets(void **state)
 	        {{RIG_STEP_RELEASE, 0, 128, 7},
 	                {.opcode = RVX1_OP_RELEASE, .flags = RVX1_RELEASE_STORE, .u.word = {128, 7, {0}}}},
 	        {{RIG_STEP_RING, 0, 4096, 64}, {.opcode = RVX1_OP_RING, .arg = 64, .u.word = {4096, 0, {0}}}},
+	        {{RIG_STEP_STAMP, 0, 4096, 0}, {.opcode = RVX1_OP_STAMP, .u.word = {4096, 0, {0}}}},
+	        {{RIG_STEP_COUNTERS, 0, 4096, 0}, {.opcode = RVX1_OP_COUNTERS, .u.word = {4096, 0, {0}}}},
 	        {{RIG_STEP_NOP, 0, 0, 0}, {.opcode = RVX1_OP_NOP}},
 	};
 	unsigned i;
