@@ -191,13 +191,15 @@ int rig_kexplain_pin(const struct rig_kernel *k, const struct rig_vfio_map *map)
 {
 	char line[LINE];
 
+	if (!k->limited)
+		return 0;
 	find(k,
 	        ASK(.only = "memlock", .pin = map->bytes,
 	                .seen = {.open = true, .certain = true, .pinned = k->space->pinned}),
 	        line, sizeof(line));
 	if (!*line || !is_memory(map))
 		return 0;
-	return rig_vfio_fail(ENOMEM, line, "%s: pinning %" PRIu64 " KiB", name_of(k), map->bytes >> 10);
+	return rig_vfio_fail(ENOMEM, line, "pinning %" PRIu64 " KiB", map->bytes >> 10);
 }
 
 int rig_kexplain_need(const struct rig_kernel *k, uint64_t bytes)
@@ -218,7 +220,7 @@ void rig_kexplain_soon(const struct rig_kernel *k, uint64_t bytes, char *text, s
 static int no_room(const struct rig_kernel *k, const struct rig_vfio_map *map)
 {
 	return say(k, ENOSPC, ASK(.only = "entry-limit", .seen = {.full = true, .mappings = k->space->count}),
-	        NULL, "%s: mapping %" PRIu64 " KiB", name_of(k), map->bytes >> 10);
+	        NULL, "mapping %" PRIu64 " KiB", map->bytes >> 10);
 }
 
 int rig_kexplain_map(const struct rig_kernel *k, int err, const struct rig_vfio_map *map)
@@ -228,8 +230,8 @@ int rig_kexplain_map(const struct rig_kernel *k, int err, const struct rig_vfio_
 		return say(k, ENOMEM,
 		        ASK(.only = "memlock", .pin = map->bytes,
 		                .seen = {.open = true, .unlocked = true, .pinned = k->space->pinned}),
-		        "free memory: RLIMIT_MEMLOCK does not stop it", "%s: pinning %" PRIu64 " KiB",
-		        name_of(k), map->bytes >> 10);
+		        "free memory: RLIMIT_MEMLOCK does not stop it", "pinning %" PRIu64 " KiB",
+		        map->bytes >> 10);
 	case ENOSPC:
 		return no_room(k, map);
 	case EEXIST:
@@ -241,8 +243,8 @@ int rig_kexplain_map(const struct rig_kernel *k, int err, const struct rig_vfio_
 		        "pinning %#" PRIx64 " bytes at %p", map->bytes, map->host);
 	case EINVAL:
 		return say(k, EINVAL, ASK(.only = "width reserved"), NULL,
-		        "%s: mapping [%#" PRIx64 ", +%#" PRIx64 "): outside what the IOMMU takes", name_of(k),
-		        map->iova, map->bytes);
+		        "mapping [%#" PRIx64 ", +%#" PRIx64 "): outside what the IOMMU takes", map->iova,
+		        map->bytes);
 	default:
 		return rig_vfio_fail(
 		        err, NULL, "mapping [%#" PRIx64 ", +%#" PRIx64 ")", map->iova, map->bytes);

@@ -39,6 +39,7 @@ struct rig_kernel {
 	const struct rig_kmodel *model;
 	const struct rig_vfio_sink *sink;
 	char token[RIG_PCI_TOKEN + 1]; /* "" if none was given */
+	bool limited;                  /* RLIMIT_MEMLOCK may stop a mapping, which is then looked at before */
 	int lock_fd;
 	int fd; /* the device */
 	struct rig_kspace *space;

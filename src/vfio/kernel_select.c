@@ -89,19 +89,20 @@ static bool is_candidate(const struct way *way, const struct rig_kernel_want *wa
 }
 
 /* The open itself may fit, and what follows not. */
-static void warn_of_limit(
-        const struct rig_kernel *k, const struct rig_kernel_want *want, const struct rig_log *log)
+static void look_at_limit(struct rig_kernel *k, const struct rig_kernel_want *want, const struct rig_log *log)
 {
 	char text[RIG_VFIO_ERROR_BYTES];
 
-	if (!want->pins || k->way == RIG_PCI_NOIOMMU)
+	rig_kexplain_soon(k, UINT64_MAX >> 1, text, sizeof(text));
+	k->limited = *text;
+	if (!k->limited || !want->pins || k->way == RIG_PCI_NOIOMMU)
 		return;
 	rig_kexplain_soon(k, RIG_PCI_ARENA_STEP, text, sizeof(text));
 	if (*text)
 		rig_logf(log, RIG_LOG_WARN, "%s", text);
 }
 
-/* Both reasons where two ways were tried. */
+/* Both reasons where two ways were tried, if they differ. */
 static int try_ways(struct rig_kernel *k, const struct rig_kernel_want *want, const struct rig_log *log,
         const struct rig_vfio_ops **ops)
 {
@@ -119,16 +120,16 @@ static int try_ways(struct rig_kernel *k, const struct rig_kernel_want *want, co
 			        : *before                    ? "iommufd does not serve: "
 			                                     : "it is there and serves",
 			        before);
-			warn_of_limit(k, want, log);
+			look_at_limit(k, want, log);
 			if (*k->no_reset)
 				rig_logf(log, RIG_LOG_WARN, "no reset: %s", k->no_reset);
 			*ops = ways[i].ops;
 			return 0;
 		}
-		if (*before) {
+		if (*before && strncmp(before, rig_pci_error(), sizeof(before) - 1) != 0)
 			rig_vfio_also("and through iommufd: %s", before);
+		if (*before)
 			return err;
-		}
 		/* The function's own state is no reason to try again. */
 		if (err == -ENODEV && ways[i].which == RIG_PCI_IOMMUFD && k->sysfs.group >= 0 &&
 		        *k->sysfs.cdev)

@@ -631,6 +631,18 @@ static void a_token_has_one_form(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static void one_reason_of_both_ways_is_said_once(void **state)
+{
+	const char *again;
+
+	(void)state;
+	no_protection();
+	assert_int_equal(attempt(RIG_PCI_ANY, 0, 0, 0), -ENODEV);
+	again = strstr(rig_pci_error(), "given out without an IOMMU");
+	assert_non_null(again);
+	assert_null(strstr(again + 1, "given out without an IOMMU"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -649,6 +661,7 @@ int main(void)
 	        TEST(a_kernel_whose_nodes_take_no_token_is_driven_through_type1),
 	        TEST(the_owner_of_a_physical_function_sets_the_token),
 	        TEST(a_token_has_one_form),
+	        TEST(one_reason_of_both_ways_is_said_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
