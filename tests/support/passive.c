@@ -15,6 +15,8 @@
 #define BAR_WIDE_PREFETCH 0x0Cu
 #define DOORBELL_BYTES    (RVX1_MAX_QUEUES * RVX1_DOORBELL_PITCH)
 
+#define NS_PER_S 1000000000u
+
 static void put32(uint8_t *regs, uint64_t at, uint32_t value)
 {
 	memcpy(regs + at, &value, sizeof(value));
@@ -29,7 +31,13 @@ static void put64(uint8_t *regs, uint64_t at, uint64_t value)
 static void hook(void *arg, struct rig_fake_access *a)
 {
 	struct passive *p = arg;
+	uint64_t clock;
 	uint32_t value;
+
+	if (a->region == RIG_VFIO_BAR0 && !a->write && a->offset == RVX1_CLOCK && a->len == sizeof(clock)) {
+		clock = passive_clock(p);
+		memcpy(a->data, &clock, sizeof(clock));
+	}
 
 	if (a->region != RIG_VFIO_BAR0 || !a->write || a->len != sizeof(value))
 		return;
@@ -51,6 +59,8 @@ static void fill_registers(struct passive *p, const struct passive_options *opti
 	put32(p->regs, RVX1_REVISION, RVX1_REVISION_VALUE);
 	put32(p->regs, RVX1_QUEUES, options->queues ? options->queues : 2);
 	put64(p->regs, RVX1_CLOCK_HZ, options->clock_hz);
+	p->clock_hz = options->clock_hz;
+	p->epoch_ns = rig_now_ns();
 	put64(p->regs, RVX1_MEMORY_BYTES, PASSIVE_MEMORY);
 	put64(p->regs, RVX1_APERTURE_BYTES, options->aperture ? options->aperture : PASSIVE_MEMORY);
 	put32(p->regs, RVX1_GROUP_THREADS, RVX1_MAX_GROUP_THREADS);
@@ -143,6 +153,11 @@ uint64_t passive_written(const struct passive *p, uint32_t q)
 {
 	return __atomic_load_n(
 	        (uint64_t *)(void *)(p->doorbells + q * RVX1_DOORBELL_PITCH), __ATOMIC_ACQUIRE);
+}
+
+uint64_t passive_clock(const struct passive *p)
+{
+	return (uint64_t)((unsigned __int128)(rig_now_ns() - p->epoch_ns) * p->clock_hz / NS_PER_S);
 }
 
 void passive_complete(struct passive *p, uint64_t value)

@@ -28,7 +28,7 @@ struct passive_options {
 	bool dmabuf;              /* the driver's option */
 	uint32_t word;            /* beside the one of other devices */
 	uint32_t queues;          /* 0: 2 */
-	uint64_t clock_hz;        /* 0: the board has no clock */
+	uint64_t clock_hz;        /* 0: the board has no clock; else passive_clock shows it */
 	uint64_t fail_allocation; /* the k-th allocation of taking and making fails; 0: none */
 };
 
@@ -40,6 +40,7 @@ struct passive {
 	uint8_t *regs, *memory, *doorbells;
 	char why[512];
 	int released;
+	uint64_t clock_hz, epoch_ns;
 };
 
 /* Makes the device: what rig_driver_make answered. `fail_at`: the k-th access of the fake fails; 0: none. */
@@ -49,6 +50,8 @@ void passive_close(struct passive *p);
 
 /* The doorbell of queue q: packets written. */
 uint64_t passive_written(const struct passive *p, uint32_t q);
+/* CLOCK now: the host's, from when it was made, at clock_hz. */
+uint64_t passive_clock(const struct passive *p);
 /* Raises VALUE, as a device that completed it. */
 void passive_complete(struct passive *p, uint64_t value);
 

@@ -16,7 +16,6 @@
 
 #define QUEUES    8u
 #define HZ        62500000u
-#define NS_A_TICK 16u
 #define MAX_PARTS 12u
 #define VALUES    6000u
 #define ROW       7u
@@ -30,18 +29,12 @@ static struct rig_times times[VALUES + 1];
 static struct rig_region *buffer;
 static struct rig_launch function;
 static struct rig_block block = {.groups = {1, 1, 1}, .threads = {1, 1, 1}};
-static uint64_t epoch;
 static uint32_t seed;
 
 static uint32_t draw(uint32_t below)
 {
 	seed = seed * 1664525u + 1013904223u;
 	return (seed >> 8) % below;
-}
-
-static uint64_t clock_now(void)
-{
-	return (rig_now_ns() - epoch) / NS_A_TICK;
 }
 
 /* ---- The executor ---- */
@@ -76,7 +69,7 @@ static void store_counters(uint32_t q, uint64_t address)
 static void stamp(uint64_t address)
 {
 	if (++x.stamps != x.skip_stamp)
-		store(address, clock_now());
+		store(address, passive_clock(&t));
 }
 
 /* Whether the packet is complete. */
@@ -99,7 +92,7 @@ static bool run(uint32_t q, const struct rvx1_packet *p)
 	case RVX1_OP_STORE: /* the tests' parts: of which value */
 	case RVX1_OP_FILL:
 	case RVX1_OP_LAUNCH:
-		x.launched[q] = clock_now();
+		x.launched[q] = passive_clock(&t);
 		if (p->opcode != RVX1_OP_LAUNCH)
 			assert_int_equal(p->opcode == RVX1_OP_STORE ? p->u.word.value : p->u.copy.row_bytes,
 			        x.value + 1);
@@ -191,10 +184,7 @@ static void submit(uint64_t value, uint32_t n, struct rig_times *pair)
 
 static int settle(uint64_t value, const char **failure)
 {
-	uint64_t clock = clock_now();
-
 	*failure = NULL;
-	memcpy(t.regs + RVX1_CLOCK, &clock, sizeof(clock));
 	return t.dev->hot->settle(t.device, value, failure);
 }
 
@@ -217,7 +207,6 @@ static int setup(void **state)
 	seed = 1;
 	memset(&x, 0, sizeof(x));
 	memset(times, 0, sizeof(times));
-	epoch = rig_now_ns() - RIG_PAGE;
 	assert_int_equal(passive_make(&t, &options, 0), 0);
 	for (q = 0; q < QUEUES; q++) {
 		const uint8_t *regs = t.regs + RVX1_QUEUE_BASE + q * RVX1_QUEUE_PITCH;
