@@ -159,6 +159,10 @@ int rig_kexplain_device(const struct rig_kernel *k, int err, const char *what)
 		ids = "token";
 		otherwise =
 		        *k->token ? "the token is not the one that the physical function's owner set" : NULL;
+	} else if (err == -EINVAL && *k->token) {
+		otherwise = "leave vf-token out: it is neither a physical function with virtual ones nor a "
+		            "virtual "
+		            "one of a physical one that VFIO gave out";
 	} else if (err == -EPERM) {
 		ids = "lockdown";
 		otherwise = k->way == RIG_PCI_NOIOMMU ? "no-IOMMU needs CAP_SYS_RAWIO" : NULL;

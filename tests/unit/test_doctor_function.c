@@ -49,6 +49,7 @@ static void a_function_taken_by_its_ids_is_told(void **state)
 /* sriov-fec-operator#32. */
 static void a_virtual_function_of_one_given_out_needs_a_token(void **state)
 {
+	const struct rig_doctor_ask known = {.bdf = "0000:65:02.0", .token = true};
 	struct tree *t = *state;
 
 	tree_function(t, "pci0000:64/" TREE_BRIDGE, "0000:65:02.0", "vfio-pci", 13);
@@ -57,6 +58,8 @@ static void a_virtual_function_of_one_given_out_needs_a_token(void **state)
 	tree_link(t, "/sys/devices/pci0000:64/" TREE_BRIDGE "/0000:65:02.0/physfn", "../" TREE_BDF);
 	tree_assert(t, "0000:65:02.0", "token");
 	tree_finding(t, "token", TREE_BDF, "rigctl unbind " TREE_BDF);
+	tree_finding(t, "token", "", "0000:65:02.0,vf-token=UUID");
+	tree_assert_ask(t, &known, "");
 	tree_bind(t, TREE_BDF, "ice");
 	tree_assert(t, "0000:65:02.0", "");
 	/* libvfn#59: a plain device is not asked for one. */

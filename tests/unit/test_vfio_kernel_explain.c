@@ -101,6 +101,31 @@ static void not_viable(void)
 	kernel.viable = false;
 }
 
+/* A disk of the function is the machine's root. */
+static void add_disk(const char *device)
+{
+	char path[160], target[256];
+
+	snprintf(path, sizeof(path), "%s/ata1/host0/block/sda1/dev", device);
+	file(path, "8:1\n");
+	snprintf(target, sizeof(target), "%s%s/ata1/host0/block/sda1", kernel.root, device);
+	fake_kernel_link(&kernel, "/sys/class/block/sda1", target);
+	file("/proc/self/mountinfo", "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n");
+}
+
+static void in_use(void)
+{
+	add_disk(DEVICE);
+	fake_kernel_link(&kernel, DEVICE "/driver", DRIVERS "ahci");
+}
+
+static void mate_in_use(void)
+{
+	add_disk(MATE);
+	fake_kernel_link(&kernel, MATE "/driver", DRIVERS "ahci");
+	kernel.viable = false;
+}
+
 static void iommu_off(void)
 {
 	file(DEVICE "/iommu_group", NULL);
@@ -209,6 +234,12 @@ static void asleep(void)
 	file(DEVICE "/power_state", "D3cold\n");
 }
 
+/* What opening should have woken. */
+static void dozing(void)
+{
+	file(DEVICE "/power_state", "D3hot\n");
+}
+
 static void no_link(void)
 {
 	static const unsigned char ones[4] = {0xff, 0xff, 0xff, 0xff};
@@ -306,6 +337,9 @@ static const struct illness {
         ILL("absent", absent, RIG_PCI_ANY, -ENOENT, .pin = 0),
         ILL("driver", unbound, RIG_PCI_ANY, -ENODEV, .pin = 0),
         ILL("driver", foreign, RIG_PCI_ANY, -EBUSY, .pin = 0),
+        ILL("in-use", in_use, RIG_PCI_ANY, -EBUSY, .pin = 0),
+        ILL("mate-in-use", mate_in_use, RIG_PCI_TYPE1, -EBUSY, .pin = 0),
+        ILL("power", dozing, RIG_PCI_TYPE1, -ENODEV, .seen = {.open = true}),
         ILL("vfio-pci", no_module, RIG_PCI_ANY, -ENODEV, .pin = 0),
         ILL("back-end", no_type1, RIG_PCI_TYPE1, -ENOTSUP, .pin = 0),
         ILL("back-end", no_iommufd, RIG_PCI_IOMMUFD, -ENOTSUP, .pin = 0),
@@ -612,6 +646,19 @@ static void the_owner_of_a_physical_function_sets_the_token(void **state)
 	assert_non_null(strstr(rig_pci_error(), "takes no token"));
 }
 
+/* What the kernel says of one that is neither, and of a virtual one whose physical one is not VFIO's. */
+static void a_token_that_the_kernel_does_not_want_is_said_to_be_too_much(void **state)
+{
+	struct rig_kernel_want want = {.bdf = FAKE_KERNEL_BDF0, .token = TOKEN, .which = RIG_PCI_TYPE1};
+	struct rig_pci *f;
+
+	(void)state;
+	kernel.fail_nr = 106;
+	kernel.fail_errno = EINVAL;
+	assert_int_equal(open_want(&want, &f), -EINVAL);
+	assert_non_null(strstr(rig_pci_error(), "leave vf-token out"));
+}
+
 static void a_token_has_one_form(void **state)
 {
 	unsigned char uuid[16];
@@ -660,6 +707,7 @@ int main(void)
 	        TEST(another_token_is_refused_and_said_to_be_another),
 	        TEST(a_kernel_whose_nodes_take_no_token_is_driven_through_type1),
 	        TEST(the_owner_of_a_physical_function_sets_the_token),
+	        TEST(a_token_that_the_kernel_does_not_want_is_said_to_be_too_much),
 	        TEST(a_token_has_one_form),
 	        TEST(one_reason_of_both_ways_is_said_once),
 	};
