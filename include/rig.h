@@ -111,6 +111,15 @@ RIG_API int rig_open_with(
         const struct rig_opener *opener, const struct rig_open_options *options, struct rig_device **device);
 
 /*
+ * Fills *opener with one of a device of host memory; `name` must live until the open returned. Its buffers
+ * are anonymous memory that the host addresses and that other devices borrow where they map host memory;
+ * its one queue runs copies, in the submitting thread, before the submit returns. So host memory has
+ * stamps, a budget (the machine's memory) and a cache as a board's has. Any number may be open, a name
+ * once. rig_buffer_of_host on it gives memory of the program's the same.
+ */
+RIG_API void rig_host_opener(const char *name, struct rig_opener *opener);
+
+/*
  * Opens an Io device: memory that the host reads and writes by calls of a library (files, say) in the calling
  * thread. It is a device with buffers, copies, a budget and a life, but no queues, so it runs no work and
  * none of its buffers is a submission's. A borrow on another device is the library's pages, where its

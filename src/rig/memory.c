@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "rt.h"
 
@@ -42,6 +43,8 @@ static void unmake(struct rig_rt_mem *mem)
 	struct rig_device *owner = mem->owner;
 
 	rig_rt_uses_fini(mem);
+	if (mem->pages)
+		(void)munmap(mem->pages, mem->bytes);
 	free(mem);
 	rig_device_put(owner);
 }
@@ -89,6 +92,7 @@ static int ask_driver(struct rig_device *d, enum rig_memory kind, uint64_t bytes
 
 	if (code)
 		return code;
+	(void)rig_error_set(0, "%s", "");
 	code = d->module->alloc(d->handle, kind, bytes, &mem->region, &fault);
 	if (code)
 		return rig_rt_leave_with(d, code, &fault);
@@ -163,7 +167,7 @@ static int refuse(struct rig_device *d, enum rig_memory kind, uint64_t bytes)
 static int relay(struct rig_device *d, enum rig_memory kind, uint64_t bytes)
 {
 	return rig_error_set(-ENOMEM, "%s: no %s memory for %" PRIu64 " bytes: %s", d->name, kind_name(kind),
-	        bytes, rig_error());
+	        bytes, *rig_error() ? rig_error() : "the driver has none");
 }
 
 int rig_rt_mem_alloc(struct rig_device *d, enum rig_memory kind, uint64_t bytes, struct rig_rt_mem **mem)

@@ -384,6 +384,7 @@ struct rig_rt_mem {
 	void *region;
 	struct rig_location at;
 	uint64_t bytes;
+	void *pages;             /* host memory that goes with it, or NULL */
 	struct rig_rt_mem *next; /* in a cache or waiting list */
 	struct rig_rt_lock maps_lock;
 	struct rig_rt_map *maps;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "rt.h"
 
@@ -27,13 +28,36 @@ static void put_halves(struct rig_rt_stage *s)
 	s->bytes = 0;
 }
 
+/* Of memory of the host's that the device maps, where it has none of its own. */
+static int make_mapped(struct rig_device *d, uint64_t bytes, struct rig_buffer **half)
+{
+	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int code;
+
+	if (pages == MAP_FAILED)
+		return rig_error_set(-ENOMEM, "no host memory to stage copies in");
+	code = rig_buffer_of_host(d, pages, bytes, half);
+	if (code)
+		(void)munmap(pages, bytes);
+	else
+		(*half)->mem->pages = pages;
+	return code;
+}
+
+static int make_half(struct rig_device *d, uint64_t bytes, struct rig_buffer **half)
+{
+	int code = rig_buffer_create(d, RIG_PINNED, bytes, half);
+
+	return code == -ENOMEM && d->facts.maps_host ? make_mapped(d, bytes, half) : code;
+}
+
 static int make_halves(struct rig_device *d, struct rig_rt_stage *s)
 {
 	int code = 0;
 	unsigned i;
 
 	for (i = 0; i < RT_HALVES && !code; i++)
-		code = rig_buffer_create(d, RIG_PINNED, s->bytes, &s->half[i]);
+		code = make_half(d, s->bytes, &s->half[i]);
 	if (!code && !s->half[0]->host)
 		code = rig_error_set(
 		        -ENOTSUP, "%s: its pinned memory has no host address to stage copies in", d->name);

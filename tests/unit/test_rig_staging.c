@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* Copies of memory that the host does not address, through a device's two staging slots. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rig_help.h"
+#include "rt.h"
+
+#define BYTES   4096u
+#define LARGE   (40u << 20)
+#define WRITERS 3u
+
+static uint8_t *pattern(uint64_t bytes)
+{
+	uint8_t *made = malloc(bytes);
+	uint64_t i;
+
+	assert_non_null(made);
+	for (i = 0; i < bytes; i++)
+		made[i] = (uint8_t)(i * 13 + i / 4093);
+	return made;
+}
+
+struct writer {
+	pthread_t thread;
+	struct rig_buffer *buffer;
+	int code;
+};
+
+static void *write_once(void *arg)
+{
+	struct writer *w = arg;
+	static const uint8_t bytes[BYTES];
+
+	w->code = rig_buffer_write(w->buffer, 0, bytes, sizeof(bytes));
+	return NULL;
+}
+
+static unsigned sleepers(struct rig_device *d)
+{
+	unsigned n;
+
+	rig_rt_lock(&d->staging_lock);
+	n = d->staging_freed.waiters;
+	rig_rt_unlock(&d->staging_lock);
+	return n;
+}
+
+static void two_staged_copies_of_a_device_run_at_a_time_and_a_third_waits(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b;
+	struct writer writers[WRITERS];
+	unsigned i, before;
+
+	(void)state;
+	o.thread = true;
+	b = help_open(&o);
+	for (i = 0; i < WRITERS; i++)
+		writers[i].buffer = help_buffer(b.d, BYTES);
+	polled_gate(b.p, polled_last(b.p));
+	before = polled_count(b.p, POLLED_SUBMIT);
+	for (i = 0; i < WRITERS; i++)
+		assert_int_equal(pthread_create(&writers[i].thread, NULL, write_once, &writers[i]), 0);
+	while (polled_count(b.p, POLLED_SUBMIT) < before + 2 || sleepers(b.d) < 1)
+		(void)sched_yield();
+	assert_int_equal(polled_count(b.p, POLLED_SUBMIT), before + 2);
+	polled_gate(b.p, UINT64_MAX);
+	for (i = 0; i < WRITERS; i++) {
+		assert_int_equal(pthread_join(writers[i].thread, NULL), 0);
+		assert_ok(writers[i].code);
+		rig_buffer_put(writers[i].buffer);
+	}
+	help_close(&b);
+}
+
+struct open_values {
+	struct polled *p;
+	uint64_t most;
+};
+
+/* How many values are under way when someone sleeps for one. */
+static void count_open(void *arg, enum polled_call call)
+{
+	struct open_values *open = arg;
+	uint64_t now = call == POLLED_SLEEP ? polled_last(open->p) - polled_word(open->p) : 0;
+
+	if (open->most < now)
+		open->most = now;
+}
+
+/* While the first chunk is on its way out of the device, the next one is handed over. */
+static void a_large_copy_has_a_chunk_under_way_while_another_is_moved(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b;
+	struct rig_buffer *buffer;
+	uint8_t *bytes = pattern(LARGE), *got = malloc(LARGE);
+	struct open_values open = {0};
+
+	(void)state;
+	b = help_open(&o);
+	buffer = help_buffer(b.d, LARGE);
+	open.p = b.p;
+	polled_hook(b.p, count_open, &open);
+	assert_ok(rig_buffer_write(buffer, 0, bytes, LARGE));
+	assert_int_equal(open.most, 2);
+	open.most = 0;
+	assert_ok(rig_buffer_read(buffer, 0, got, LARGE));
+	assert_int_equal(open.most, 2);
+	assert_memory_equal(got, bytes, LARGE);
+	free(bytes);
+	free(got);
+	rig_buffer_put(buffer);
+	help_close(&b);
+}
+
+static void devices_that_do_not_reach_each_other_copy_in_both_directions_at_once(void **state)
+{
+	struct polled_options o = help_options(), other = help_options();
+	struct bench a, b;
+	struct rig_buffer *on_a, *on_b;
+	uint8_t *bytes = pattern(LARGE), *got = malloc(LARGE);
+
+	(void)state;
+	other.name = "P1";
+	a = help_open(&o);
+	b = help_open(&other);
+	on_a = help_buffer(a.d, LARGE);
+	on_b = help_buffer(b.d, LARGE);
+	assert_ok(rig_buffer_write(on_a, 0, bytes, LARGE));
+	assert_ok(rig_buffer_copy(on_b, 3, on_a, 3, LARGE - 7));
+	assert_ok(rig_buffer_write(on_b, 0, bytes, 3));
+	assert_ok(rig_buffer_read(on_b, 0, got, LARGE - 4));
+	assert_memory_equal(got, bytes, LARGE - 4);
+	assert_ok(rig_buffer_copy(on_a, 1000, on_b, 0, 1000));
+	assert_ok(rig_buffer_read(on_a, 1000, got, 1000));
+	assert_memory_equal(got, bytes, 1000);
+	free(bytes);
+	free(got);
+	rig_buffer_put(on_a);
+	rig_buffer_put(on_b);
+	help_close(&a);
+	help_close(&b);
+}
+
+static void a_device_without_pinned_memory_is_staged_through_mapped_host_memory(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b;
+	struct rig_buffer *buffer;
+	uint8_t *bytes = pattern(BYTES), got[BYTES];
+
+	(void)state;
+	o.pinned_none = o.maps_host = true;
+	b = help_open(&o);
+	buffer = help_buffer(b.d, BYTES);
+	assert_ok(rig_buffer_write(buffer, 0, bytes, BYTES));
+	assert_ok(rig_buffer_read(buffer, 0, got, BYTES));
+	assert_memory_equal(got, bytes, BYTES);
+	assert_true(polled_count(b.p, POLLED_MAP_HOST) > 0);
+	free(bytes);
+	rig_buffer_put(buffer);
+	help_close(&b);
+}
+
+static void a_device_that_reaches_no_host_memory_at_all_says_so(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b;
+	struct rig_buffer *buffer;
+	uint8_t byte = 0;
+
+	(void)state;
+	o.pinned_none = true;
+	b = help_open(&o);
+	buffer = help_buffer(b.d, BYTES);
+	assert_int_equal(rig_buffer_write(buffer, 0, &byte, 1), -ENOMEM);
+	assert_false(rig_lost(b.d, NULL));
+	rig_buffer_put(buffer);
+	help_close(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(two_staged_copies_of_a_device_run_at_a_time_and_a_third_waits),
+	        cmocka_unit_test(a_large_copy_has_a_chunk_under_way_while_another_is_moved),
+	        cmocka_unit_test(devices_that_do_not_reach_each_other_copy_in_both_directions_at_once),
+	        cmocka_unit_test(a_device_without_pinned_memory_is_staged_through_mapped_host_memory),
+	        cmocka_unit_test(a_device_that_reaches_no_host_memory_at_all_says_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
