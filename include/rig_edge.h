@@ -527,7 +527,7 @@ struct rig_io_opener {
 /* The reason of this thread's last failed call, "" before any. Valid until the thread's next failing call. */
 RIG_API const char *rig_error(void);
 
-/* Sets it, printf-like, truncated to 511 bytes; returns `code`, so that a failure is one expression. */
+/* Sets it, printf-like, truncated to 1,023 bytes; returns `code`, so that a failure is one expression. */
 RIG_API int rig_error_set(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* How many of a runtime's locks this thread holds. A runtime keeps the count by rig_locks_add(+1 or -1). */

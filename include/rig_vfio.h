@@ -13,7 +13,8 @@
  *                          default it sleeps until the function's interrupt
  *   firmware=DIR           the folder of the firmware image
  *   dma=bus|dmabuf         what rig_buffer_dma answers: bus addresses, the default, which serve functions
- *                          that no IOMMU translates for; or dma-bufs, of a PCI function on Linux 6.19 or later
+ *                          that no IOMMU translates for; or dma-bufs, of a PCI function on Linux 6.19 or
+ *                          later
  * of a PCI function alone:
  *   transport=auto|iommufd|type1|noiommu  auto takes iommufd (the function's device node) where it exists and
  *                          serves, else type1 (its group); noiommu never unasked: the device then reaches all
