@@ -14,7 +14,10 @@
 #define MOST_ROWS   65536u
 #define TICK_NS     (10 * RIG_NS_PER_MS)
 #define MOST_WAIT   RIG_NS_PER_S
-#define NONE        UINT64_MAX /* a stamp that the work has not written; a value of which nothing is kept */
+/* A reading that was interrupted says little: the poller, which has time, then takes another. */
+#define TICK_READS 3u
+#define SHORT_NS   (20 * RIG_NS_PER_US)
+#define NONE       UINT64_MAX /* a stamp that the work has not written; a value of which nothing is kept */
 
 enum { WORD = sizeof(uint64_t), STAMPS_A_LAUNCH = 2, ROW_HEAD = 3 };
 
@@ -58,12 +61,13 @@ static struct rig_kept *kept_at(const struct rig_dev_times *t, uint64_t position
 /* ---- The clock ---- */
 
 /* False: the function is gone. */
-static bool read_clock(struct rig_dev *dev)
+static bool read_clock(struct rig_dev *dev, uint64_t *took)
 {
 	struct rig_times_point point = {.before = rig_now_ns()};
 
 	point.ticks = dev->board->clock(&dev->port);
 	point.after = rig_now_ns();
+	*took = point.after - point.before;
 	if (point.ticks == UINT64_MAX)
 		return false;
 	pthread_mutex_lock(&dev->times.lock);
@@ -75,7 +79,8 @@ static bool read_clock(struct rig_dev *dev)
 void rig_dev_times_tick(struct rig_dev *dev)
 {
 	struct rig_dev_times *t = &dev->times;
-	uint64_t timed, value, now;
+	uint64_t timed, value, now, took;
+	unsigned i;
 
 	if (!rig_dev_times_wanted(t))
 		return;
@@ -86,7 +91,8 @@ void rig_dev_times_tick(struct rig_dev *dev)
 		t->wait_ns = TICK_NS;
 	if (now - t->last_ns < t->wait_ns)
 		return;
-	read_clock(dev);
+	for (i = 0; i < TICK_READS && read_clock(dev, &took) && took > SHORT_NS; i++)
+		;
 	t->last_ns = now;
 	t->ticked = value;
 	t->wait_ns = rig_min_u64(2 * t->wait_ns, MOST_WAIT);
@@ -97,6 +103,7 @@ void rig_dev_times_tick(struct rig_dev *dev)
 int rig_dev_times_open(struct rig_dev *dev)
 {
 	struct rig_dev_times *t = &dev->times;
+	uint64_t took;
 	uint32_t i;
 	int err;
 
@@ -116,7 +123,7 @@ int rig_dev_times_open(struct rig_dev *dev)
 	if (err)
 		return rig_error_set(err, "%u bytes for stamps (error %d)", STAMP_BYTES, err);
 	t->segment = (struct rig_segment){.bytes = STAMP_BYTES, .mask = STAMP_BYTES - 1};
-	read_clock(dev);
+	read_clock(dev, &took);
 	return 0;
 }
 
@@ -379,7 +386,7 @@ static int settle(struct rig_dev *dev, uint64_t value)
 {
 	struct rig_dev_times *t = &dev->times;
 	const struct rig_timed *v;
-	uint64_t last = t->last;
+	uint64_t last = t->last, took;
 
 	if (t->first == t->last || open_at(t, t->first)->value > value)
 		return 0;
@@ -387,7 +394,7 @@ static int settle(struct rig_dev *dev, uint64_t value)
 		last--;
 	v = open_at(t, last - 1);
 	/* The clock never goes back, so that a reading after the value is not below its end. */
-	if (!is_covered(dev, v) && read_clock(dev) && !is_covered(dev, v))
+	if (!is_covered(dev, v) && read_clock(dev, &took) && !is_covered(dev, v))
 		return bad_stamp(dev, v, "the end's stamp is missing or above the clock");
 	return convert_to(dev, value, true);
 }

@@ -47,7 +47,7 @@ void rig_times_clock_add(struct rig_times_clock *clock, const struct rig_times_p
 	const struct rig_times_point *last = clock->count ? &clock->point[clock->count - 1] : NULL;
 	uint32_t at;
 
-	if (last && (point->ticks <= last->ticks || point->before < last->after))
+	if (last && point->ticks <= last->ticks)
 		return;
 	if (clock->count == RIG_TIMES_POINTS) {
 		at = least_missed(clock);

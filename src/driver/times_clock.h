@@ -41,8 +41,8 @@ struct rig_times_range {
 	uint64_t least, most;
 };
 
-/* Adds a point. One that is not after the last by both clocks is left out. A full array loses the point that
-   its neighbours miss least. */
+/* Adds a point. One with no more ticks than the last is left out; what the two took may overlap, because two
+   threads read. A full array loses the point that its neighbours miss least. */
 void rig_times_clock_add(struct rig_times_clock *clock, const struct rig_times_point *point);
 
 /* Narrows *range to when the clock showed `ticks`; *best is the best guess in it. False: the clock never can

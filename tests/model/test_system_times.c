@@ -182,6 +182,24 @@ static void values_follow_each_other_without_overlap_also_when_the_last_is_settl
 	free(times);
 }
 
+/* Beside the poller, which reads the clock in its own time. */
+static void each_of_many_values_is_settled_at_once(void **state)
+{
+	uint64_t i, end = 0;
+
+	(void)state;
+	for (i = 0; i < 4000; i++) {
+		struct rig_times times;
+
+		w.n = 0;
+		raw_copy(&w, COPIER, &memory, 1024, &memory, 2048, 512);
+		raw_wait(&r, raw_submit(&r, &w, &times));
+		settle(&r, r.last);
+		assert_true(times.start >= end && times.end >= times.start);
+		end = times.end;
+	}
+}
+
 static void settle_never_waits_for_later_work(void **state)
 {
 	struct rig_times times[2];
@@ -359,6 +377,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(
 	                values_follow_each_other_without_overlap_also_when_the_last_is_settled_first,
 	                open_plain, close_it),
+	        cmocka_unit_test_setup_teardown(each_of_many_values_is_settled_at_once, open_plain, close_it),
 	        cmocka_unit_test_setup_teardown(settle_never_waits_for_later_work, open_plain, close_it),
 	        cmocka_unit_test_setup_teardown(
 	                each_launch_has_a_row_in_part_order_inside_the_value_and_counts_what_it_did,

@@ -178,6 +178,20 @@ static void a_short_reading_serves_what_lies_beside_a_long_one(void **state)
 	assert_in_range(best, BASE + 130 * MS - 1600 - 10, BASE + 130 * MS - 1600 + 1010);
 }
 
+static void readings_of_two_threads_may_overlap(void **state)
+{
+	struct rig_times_clock clock = empty();
+	struct rig_times_point first = {.ticks = 1000, .before = BASE, .after = BASE + 500};
+	struct rig_times_point second = {.ticks = 1010, .before = BASE + 100, .after = BASE + 300};
+
+	(void)state;
+	rig_times_clock_add(&clock, &first);
+	rig_times_clock_add(&clock, &second);
+	assert_int_equal(clock.count, 2);
+	rig_times_clock_add(&clock, &first);
+	assert_int_equal(clock.count, 2);
+}
+
 static void stamps_that_the_clock_cannot_have_shown_then_are_refused(void **state)
 {
 	struct rig_times_clock clock = empty();
@@ -223,6 +237,7 @@ int main(void)
 	        cmocka_unit_test(a_jump_costs_at_most_the_time_between_two_readings),
 	        cmocka_unit_test(before_the_first_reading_and_after_the_last_the_bound_grows_and_holds),
 	        cmocka_unit_test(a_short_reading_serves_what_lies_beside_a_long_one),
+	        cmocka_unit_test(readings_of_two_threads_may_overlap),
 	        cmocka_unit_test(stamps_that_the_clock_cannot_have_shown_then_are_refused),
 	        cmocka_unit_test(a_full_array_goes_on_covering_from_the_first_to_the_last),
 	};
