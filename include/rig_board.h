@@ -212,8 +212,8 @@ struct rig_board {
 	const char *arch;
 	const struct rig_board_id *ids;
 	uint32_t nids;
-	/* Bits of the bus addresses that the function forms, where the family has one number: the least that
-	   describe may say. rigctl doctor judges by it without the device. 0: unknown. */
+	/* Bits of the bus addresses that every function of the family forms at least: describe says no less.
+	   rigctl doctor judges by it without the device. 0: unknown. */
 	uint32_t dma_bits;
 	size_t state_bytes;
 	const struct rig_board_stage *stages;

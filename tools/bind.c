@@ -157,7 +157,7 @@ static int note_mate(void *arg, const char *bdf, const char *driver, unsigned cl
 {
 	struct bind *b = arg;
 
-	if (class_code >> 16 == CLASS_BRIDGE || !*driver || !strncmp(driver, "vfio-", 5) ||
+	if (class_code >> 16 == CLASS_BRIDGE || !*driver || rig_is_vfio_driver(driver) ||
 	        !strcmp(driver, "pci-stub") || !strcmp(bdf, b->member[0].bdf))
 		return 0;
 	also(b->note, sizeof(b->note), "%s%s is with %s",
@@ -315,7 +315,7 @@ int unbind_function(struct bind *b, const char *bdf)
 	if (err)
 		return no_function(b, err, bdf);
 	add_member(b, bdf, s.driver);
-	if (strncmp(s.driver, "vfio-", 5) != 0 && !*b->member[0].override)
+	if (!rig_is_vfio_driver(s.driver) && !*b->member[0].override)
 		return fail(b, -EINVAL, "%s is with %s, and rigctl bind did not put it there", bdf,
 		        *s.driver ? s.driver : "no driver");
 	err = check_holder(b, bdf);
