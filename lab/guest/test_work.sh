@@ -51,11 +51,6 @@ submit_and_poll_make_no_call() {
 	status 0 lab_device quiet "$(device a ,completion=store)"
 }
 
-one_function_writes_into_the_memory_of_another() {
-	status 0 lab_device peer "$(device a)" "$(device b)"
-	status 0 lab_device peer "$(device b)" "$(device a)"
-}
-
 edu_copies_under_its_mask_beside_a_board_with_high_addresses() {
 	status 0 lab_device edu "$(device a)" "$(device edu)"
 }

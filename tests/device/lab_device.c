@@ -25,6 +25,10 @@ static const struct {
         {"edu", 2, check_edu,
                 "DEVICE EDU: edu copies and computes while the board uses addresses beyond edu's"},
         {"peer", 2, check_peer, "DEVICE DEVICE: the second's engine writes into the first's memory"},
+        {"no_peer", 2, check_no_peer, "DEVICE DEVICE: it cannot, and is told what the kernel lacks"},
+        {"lender", 2, check_lender, "DEVICE DEVICE: the first hangs and is lost, the second works on"},
+        {"dmabuf", 1, check_dmabuf, "DEVICE,dma=dmabuf: its dma-bufs are taken by iommufd, and keep memory"},
+        {"no_dmabuf", 1, check_no_dmabuf, "DEVICE,dma=dmabuf: it has none, and says why"},
 };
 
 int main(int argc, char **argv)

@@ -28,6 +28,10 @@ void check_outside(char **argument);
 void check_many(char **argument);
 void check_edu(char **argument);
 void check_peer(char **argument);
+void check_no_peer(char **argument);
+void check_lender(char **argument);
+void check_dmabuf(char **argument);
+void check_no_dmabuf(char **argument);
 
 /* ---- What they share ---- */
 
