@@ -29,7 +29,11 @@ struct conform_source {
 	/* NULL, or the driver's own complaint about the runtime, asked after a law of librig. Optional. */
 	const char *(*complaint)(const struct conform_source *source);
 	const void *arg;
+	uint64_t wait_ms; /* what laws wait for the device at most; 0: CONFORM_WAIT_MS */
 };
+
+/* What a device takes at most for the small works of laws, on a loaded machine. */
+#define CONFORM_WAIT_MS 20000u
 
 /* A running law. */
 struct conform {

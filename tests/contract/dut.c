@@ -215,3 +215,8 @@ void dut_pattern(uint8_t *bytes, size_t n, uint64_t seed)
 		bytes[i] = (uint8_t)(x >> 56 | 1);
 	}
 }
+
+uint64_t dut_wait_ms(const struct conform *c)
+{
+	return c->source->wait_ms ? c->source->wait_ms : CONFORM_WAIT_MS;
+}

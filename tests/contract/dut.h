@@ -135,6 +135,8 @@ uint64_t dut_run_launch(struct dut *d, struct dut_launch *l);
 
 unsigned dut_descriptors(void);
 unsigned dut_threads(void);
+/* How long a law waits for the device at most. */
+uint64_t dut_wait_ms(const struct conform *c);
 void dut_nap(void); /* a millisecond */
 /* Bytes that differ from place to place and from seed to seed, never zero. */
 void dut_pattern(uint8_t *bytes, size_t n, uint64_t seed);

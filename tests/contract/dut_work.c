@@ -7,6 +7,8 @@
 
 #define MS 1000000u
 
+#define BEHIND 64u /* a place that writes behind its bytes is a law's to find */
+
 bool dut_has_queue(const struct dut *d, enum rig_kind kind, uint32_t *queue)
 {
 	for (*queue = 0; *queue < d->facts.nqueues; ++*queue)
@@ -118,7 +120,7 @@ static void grow(struct dut *d, const struct dut_work *work)
 
 uint64_t dut_submit(struct dut *d, const struct dut_work *work)
 {
-	uint64_t end = rig_now_ns() + (uint64_t)DUT_WAIT_MS * MS;
+	uint64_t end = rig_now_ns() + dut_wait_ms(d->c) * MS;
 	int answer;
 
 	while ((answer = dut_room(d, work)) != RIG_FITS) {
@@ -129,8 +131,8 @@ uint64_t dut_submit(struct dut *d, const struct dut_work *work)
 		else
 			conform_check(d->c, dut_shown(d) < d->last,
 			        "room answers RIG_LATER while all values are reached");
-		conform_check(
-		        d->c, rig_now_ns() < end, "room answers %d for %d s", answer, DUT_WAIT_MS / 1000);
+		conform_check(d->c, rig_now_ns() < end, "room answers %d for %llu ms", answer,
+		        (unsigned long long)dut_wait_ms(d->c));
 		dut_nap();
 	}
 	return dut_submit_now(d, work);
@@ -159,12 +161,13 @@ uint64_t dut_shown(struct dut *d)
 		return rig_word_load(d->word);
 	conform_check(d->c, d->m->signaled, "a word of the driver's own without signaled");
 	conform_check(d->c, !d->m->signaled(d->device, &value, &fault), "signaled faulted: %s", fault);
+	rig_word_raise(d->word, value); /* as a runtime does */
 	return value;
 }
 
 void dut_wait(struct dut *d, uint64_t value)
 {
-	uint64_t end = rig_now_ns() + (uint64_t)DUT_WAIT_MS * MS;
+	uint64_t end = rig_now_ns() + dut_wait_ms(d->c) * MS;
 	const char *fault = NULL;
 	uint64_t seen;
 
@@ -172,14 +175,15 @@ void dut_wait(struct dut *d, uint64_t value)
 		conform_check(d->c, !d->m->sleep(d->device, seen, 100, &fault), "sleep faulted: %s",
 		        fault ? fault : "no text");
 		conform_check(d->c, rig_now_ns() < end,
-		        "value %llu is not reached within %d s: the word stands at %llu",
-		        (unsigned long long)value, DUT_WAIT_MS / 1000, (unsigned long long)dut_shown(d));
+		        "value %llu is not reached within %llu ms: the word stands at %llu",
+		        (unsigned long long)value, (unsigned long long)dut_wait_ms(d->c),
+		        (unsigned long long)dut_shown(d));
 	}
 }
 
 bool dut_await(struct dut *d, uint64_t value)
 {
-	uint64_t end = rig_now_ns() + (uint64_t)DUT_WAIT_MS * MS;
+	uint64_t end = rig_now_ns() + dut_wait_ms(d->c) * MS;
 
 	while (dut_shown(d) < value) {
 		if (rig_now_ns() >= end)
@@ -203,7 +207,7 @@ void dut_open_gate(const struct rig_wait *gate)
 
 static void place(struct dut *d, const struct rig_conform_code *code, const struct rig_code *answer)
 {
-	uint8_t *buffer = calloc(1, answer->bytes + 1);
+	uint8_t *buffer = calloc(1, answer->bytes + BEHIND);
 	struct rig_part copy;
 	uint8_t *host;
 	void *staging;

@@ -210,12 +210,12 @@ static void later_turns_into_fits_as_values_are_reached(struct conform *c)
 
 static void as_many_waits_as_room_lets_in_are_waited_for(struct conform *c)
 {
-	enum { WAITS = 24 };
+	enum { WAITS = 24, LOOKS = 10 };
 	struct rig_wait waits[WAITS];
 	struct dut_work work = {.waits = waits};
 	uint64_t value;
 	struct dut d;
-	unsigned i;
+	unsigned i, k;
 
 	dut_open(c, &d, 0);
 	for (i = 0; i < WAITS; i++)
@@ -228,6 +228,8 @@ static void as_many_waits_as_room_lets_in_are_waited_for(struct conform *c)
 		conform_check(c, dut_shown(&d) < value, "the value is reached with %u of %u waits open", i,
 		        work.nwaits);
 		dut_open_gate(&waits[i]);
+		for (k = 0; k < LOOKS && i + 1 < work.nwaits; k++)
+			dut_nap();
 	}
 	dut_wait(&d, value);
 	dut_close(&d);

@@ -26,6 +26,10 @@ struct polled *polled_new(const struct polled_options *options)
 	if (!p)
 		return NULL;
 	p->o = *options;
+	p->o.always_later |= lies(p, idle_later);
+	p->o.stop_short |= lies(p, stop_short);
+	if (lies(p, lazy))
+		p->o.thread = false;
 	if (!p->o.capacity)
 		p->o.capacity = CAPACITY;
 	if (!p->o.budget)
@@ -45,6 +49,17 @@ struct polled *polled_new(const struct polled_options *options)
 	p->opener.version = RIG_EDGE_VERSION;
 	p->opener.name = p->o.name;
 	p->opener.module = &polled_module;
+	p->table = polled_hot;
+	if (lies(p, old_table))
+		p->table.version = 0;
+	if (p->o.settle) {
+		p->table.settle = polled_d_settle;
+		p->table.measures = polled_d_measures;
+	}
+	p->module = polled_module;
+	p->module.grow = NULL;
+	if (lies(p, no_grow))
+		p->opener.module = &p->module;
 	p->opener.make = polled_make;
 	p->opener.arg = p;
 	return p;
@@ -56,6 +71,12 @@ void polled_free(struct polled *p)
 		return;
 	(void)pthread_mutex_destroy(&p->lock);
 	(void)pthread_cond_destroy(&p->moved);
+	while (p->buses) {
+		struct bus *next = p->buses->next;
+
+		free(p->buses);
+		p->buses = next;
+	}
 	free(p->kept);
 	free(p);
 }

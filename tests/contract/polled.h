@@ -7,6 +7,8 @@
 #ifndef POLLED_H
 #define POLLED_H
 
+#include "polled_lies.h"
+#include "rig_conform.h"
 #include "rig_edge.h"
 
 enum polled_call {
@@ -31,6 +33,8 @@ enum polled_call {
 	POLLED_COMMIT,
 	POLLED_CALLS,
 };
+
+#define POLLED_DESCRIPTORS 2u
 
 enum polled_sleep {
 	POLLED_SLEEP_RUNS, /* sleeping runs one value that can run */
@@ -58,7 +62,11 @@ struct polled_options {
 	bool never_maps;  /* map_host answers RIG_NEVER_MAPS */
 	bool has_bus;     /* dma answers RIG_BUS */
 	bool no_engine;
-	bool always_later; /* breaks the contract: room answers RIG_LATER while idle */
+	bool always_later;    /* breaks the contract: room answers RIG_LATER while idle */
+	bool times;           /* writes times before the word shows the value; no settle */
+	bool settle;          /* writes times in settle; measures one counter, "groups" */
+	unsigned descriptors; /* make opens as many, at most POLLED_DESCRIPTORS */
+	enum polled_lie lie;  /* how it breaks the contract */
 	enum polled_sleep sleep;
 	uint32_t capacity;      /* values on the queues at once; 0: 64 */
 	uint32_t parts;         /* parts of a value that fit before growth; 0: 16, the most */
@@ -119,8 +127,17 @@ unsigned polled_check_placed(struct polled *p);
 /* NULL, or the first breach of the contract. */
 const char *polled_breach(struct polled *p);
 
-/* Its binaries: this text, and functions "add" (struct polled_add), "limited" (16 threads, 8 parameter bytes)
-   and "free" (nothing known). */
+/* Options by text, for laws: words separated by ',', of batch, place, times, settle, own_word, store,
+   hosts (the host addresses all memory) and lie=NAME. Starts from a driver that shows as much as it can
+   and runs by itself. -EINVAL with rig_error(). */
+int polled_parse(const char *text, struct polled_options *options);
+/* The name of a lie, such as "lazy". */
+const char *polled_lie_name(enum polled_lie lie);
+/* The code of the laws for it. */
+const struct rig_conform_code *polled_code(const char *arch);
+
+/* Its binaries: this text, and functions "add" (struct polled_add), "limited" (16 threads, 8 parameter
+   bytes), "free" (nothing known), and those of rig_conform.h. */
 #define POLLED_BINARY "polled image"
 
 struct polled_add {

@@ -1,27 +1,63 @@
 /* SPDX-License-Identifier: MIT */
+#include <signal.h>
+
 #include "polled_state.h"
 
-static void run_add(const struct rig_block *block, const void *params)
+static uint32_t volume(const uint32_t *sizes)
 {
-	const struct polled_add *p = params;
-	uint32_t *dst = (uint32_t *)(uintptr_t)p->dst;
-	uint32_t i, n = block->groups[0] * block->threads[0];
-
-	for (i = 0; i < n; i++)
-		dst[i] += p->add;
+	return sizes[0] * sizes[1] * sizes[2];
 }
 
-static void run_nothing(const struct rig_block *block, const void *params)
+static void run_add(struct polled *p, const struct rig_block *block, const void *params)
 {
+	const struct polled_add *add = params;
+	uint32_t *dst = (uint32_t *)(uintptr_t)add->dst;
+	uint32_t i, n = volume(block->groups) * volume(block->threads);
+
+	if (lies(p, skips_thread))
+		n--;
+	if (lies(p, overstates) && n > 32)
+		n = 32;
+	for (i = 0; i < n; i++)
+		dst[i] += add->add;
+}
+
+static void run_move(struct polled *p, const struct rig_block *block, const void *params)
+{
+	const struct rig_conform_move *move = params;
+
+	(void)p;
+	(void)block;
+	*(uint32_t *)(uintptr_t)move->dst = *(const uint32_t *)(uintptr_t)move->src;
+}
+
+static void run_nothing(struct polled *p, const struct rig_block *block, const void *params)
+{
+	(void)p;
 	(void)block;
 	(void)params;
 }
 
 static const struct function functions[] = {
-        {"add", true, true, sizeof(struct polled_add), 64, run_add},
-        {"limited", true, true, 8, 16, run_nothing},
-        {"free", false, false, 0, 0, run_nothing},
+        {"add", true, true, sizeof(struct polled_add), 64, run_add, RETURNS},
+        {"limited", true, true, 8, 16, run_nothing, RETURNS},
+        {"free", false, false, 0, 0, run_nothing, RETURNS},
+        {"conform_add", true, true, sizeof(struct rig_conform_add), 64, run_add, RETURNS},
+        {"conform_move", true, true, sizeof(struct rig_conform_move), 1, run_move, RETURNS},
+        {"conform_forever", true, false, 0, 0, run_nothing, ENDLESS},
+        {"conform_fault", true, false, 0, 0, run_nothing, FAULTS},
 };
+
+const struct rig_conform_code *polled_code(const char *arch)
+{
+	static const struct rig_conform_code code = {.version = RIG_EDGE_VERSION,
+	        .binary = POLLED_BINARY,
+	        .bytes = sizeof(POLLED_BINARY),
+	        .forever = true,
+	        .fault = true};
+
+	return strcmp(arch, "polled") ? NULL : &code;
+}
 
 static int make_image(struct device *d, void **image)
 {
@@ -51,7 +87,7 @@ static int place(void *device, const void *binary, size_t bytes, void *region, u
 	if (r->kind != RIG_DEVICE || r->size < PLACE_BYTES)
 		polled_break(d->p, "E-211: place got %llu bytes of kind %d", (unsigned long long)r->size,
 		        (int)r->kind);
-	memset(buffer, PLACE_BYTE, PLACE_BYTES);
+	memset(buffer, PLACE_BYTE, PLACE_BYTES + (lies(d->p, places_long) ? 8 : 0));
 	code = make_image(d, image);
 	return leave(d, code);
 }
@@ -63,7 +99,15 @@ int polled_d_load(void *device, const void *binary, size_t bytes, struct rig_cod
 	if (enter(d, POLLED_LOAD, true))
 		return faults(d->p) ? fault(d, text)
 		                    : leave(d, rig_error_set(-ENOMEM, "injected refusal of load"));
-	if (bytes != sizeof(POLLED_BINARY) || memcmp(binary, POLLED_BINARY, bytes) != 0)
+	if (lies(d->p, reads_behind) && bytes < sizeof(POLLED_BINARY) &&
+	        !memcmp(binary, POLLED_BINARY, bytes))
+		(void)raise(SIGSEGV);
+	d->p->nloads++;
+	if ((lies(d->p, wears_loads) && d->p->nloads > 100) ||
+	        (lies(d->p, keeps_images) && d->p->nunloads > 5))
+		return leave(d, rig_error_set(-ENOMEM, "worn out"));
+	if (!lies(d->p, takes_noise) &&
+	        (bytes != sizeof(POLLED_BINARY) || memcmp(binary, POLLED_BINARY, bytes) != 0))
 		return leave(d, rig_error_set(-ENOEXEC, "not a polled image"));
 	if (d->p->o.place) {
 		code->kind = RIG_PLACE;
@@ -104,9 +148,10 @@ int polled_d_entry(void *device, void *image, const char *name, struct rig_entry
 		return leave(d, RIG_NO_MEMORY);
 	}
 	for (i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-		if (strcmp(functions[i].name, name) != 0)
+		if (strcmp(functions[i].name, name) != 0 &&
+		        !(lies(d->p, takes_prefix) && !strncmp(functions[i].name, name, strlen(name))))
 			continue;
-		entry->code = i;
+		entry->code = i + (lies(d->p, new_entry) ? ++d->p->nentries : 0);
 		entry->launch = (uintptr_t)&functions[i];
 		entry->has_params = functions[i].has_params;
 		entry->params = functions[i].params;
@@ -132,6 +177,7 @@ int polled_d_unload(void *device, void *image, const char **text)
 	for (at = &d->p->images; *at && *at != image; at = &(*at)->next)
 		;
 	i = *at;
+	d->p->nunloads++;
 	if (i) {
 		*at = i->next;
 		d->p->nimages--;

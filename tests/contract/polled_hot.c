@@ -27,8 +27,43 @@ static bool is_runnable(const struct device *d, const struct rig_part *part, uin
 	for (i = 0; i < part->nafter; i++)
 		if (part->after[i] >= index)
 			polled_break(d->p, "E-083: part %u after %u", index, part->after[i]);
-	return part->kind >= RIG_WORDS && part->kind <= RIG_LAUNCH &&
-	       queues[part->queue].runs & RIG_RUNS(part->kind);
+	if (part->kind < RIG_WORDS || part->kind > RIG_LAUNCH)
+		return lies(d->p, takes_any_kind);
+	return lies(d->p, takes_unlisted) || queues[part->queue].runs & RIG_RUNS(part->kind);
+}
+
+static bool is_short(const struct device *d, const struct rig_part *part)
+{
+	if (lies(d->p, takes_huge))
+		return true;
+	if (part->kind == RIG_WORDS)
+		return part->u.words.count <= MOST_WORDS;
+	if (part->kind == RIG_FILL)
+		return part->u.fill.ring_units <= MOST_WORDS && part->u.fill.segment_bytes <= MOST_WORDS;
+	return true;
+}
+
+/* The product, at most UINT64_MAX >> 1. */
+static uint64_t volume(const uint32_t *sizes)
+{
+	uint64_t v = (uint64_t)sizes[0] * sizes[1];
+
+	return sizes[2] && v > (UINT64_MAX >> 1) / sizes[2] ? UINT64_MAX >> 1 : v * sizes[2];
+}
+
+static bool is_in_limits(const struct device *d, const struct rig_part *part, const struct rig_run *run)
+{
+	const struct function *f = (const struct function *)part->u.launch.launch;
+	const struct rig_block *block = rig_launch_block(run, &part->u.launch);
+	uint64_t threads = volume(block->threads);
+
+	if (!volume(block->groups) || !threads)
+		return lies(d->p, takes_empty);
+	if (threads > MOST_GROUP)
+		return lies(d->p, takes_wide);
+	if (f && f->has_threads && threads > f->threads)
+		return lies(d->p, takes_more);
+	return block->shared <= PAGE || lies(d->p, takes_shared);
 }
 
 static bool fits_ever(struct device *d, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
@@ -42,9 +77,9 @@ static bool fits_ever(struct device *d, const struct rig_part *parts, uint32_t n
 	for (i = 0; i < nparts; i++) {
 		const struct rig_part *part = &parts[i];
 
-		if (!is_runnable(d, part, i))
+		if (!is_runnable(d, part, i) || !is_short(d, part))
 			return false;
-		if (part->kind == RIG_LAUNCH && rig_launch_block(run, &part->u.launch)->shared > PAGE)
+		if (part->kind == RIG_LAUNCH && !is_in_limits(d, part, run))
 			return false;
 	}
 	return true;
@@ -63,7 +98,11 @@ static int answer_room(struct device *d, const struct rig_part *parts, uint32_t 
 	}
 	if (d->p->o.always_later)
 		return RIG_LATER;
-	return d->last - shown >= d->p->o.capacity ? RIG_LATER : RIG_FITS;
+	if (d->last - shown >= d->p->o.capacity)
+		d->full = true;
+	else if (!lies(d->p, stays_full) || shown == d->last)
+		d->full = false;
+	return d->full && !lies(d->p, overfull) ? RIG_LATER : RIG_FITS;
 }
 
 static int d_room(void *self, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
@@ -78,6 +117,8 @@ static int d_room(void *self, const struct rig_part *parts, uint32_t nparts, uin
 	d->room_parts = parts;
 	d->room_nparts = nparts;
 	d->room_nwaits = nwaits;
+	if (nparts)
+		d->room_part = parts[0];
 	answer = answer_room(d, parts, nparts, nwaits, run);
 	d->room_fits = answer == RIG_FITS;
 	d->stamp++;
@@ -116,10 +157,11 @@ static void keep(struct device *d, uint64_t value, const struct rig_part *parts,
 
 	v->nparts = nparts;
 	v->nwaits = nwaits;
+	v->live = parts;
 	v->nslots = run->nslots;
 	v->args_bytes = run->args_bytes;
 	if (nparts)
-		memcpy(v->parts, parts, nparts * sizeof(*parts));
+		memcpy(v->parts, lies(d->p, room_decides) ? &d->room_part : parts, nparts * sizeof(*parts));
 	if (nwaits)
 		memcpy(v->waits, waits, nwaits * sizeof(*waits));
 	if (run->nslots)
@@ -143,20 +185,50 @@ static int run_fills(struct device *d, uint64_t value, const struct rig_part *pa
 	return 0;
 }
 
+/* Lies that make submit fail, and a fault, which does so honestly. */
+static const char *why_not(struct device *d, uint64_t value)
+{
+	if (d->faulted)
+		return lies(d->p, mute) ? "" : d->fault;
+	if (lies(d->p, fails))
+		return "a submit that always fails";
+	if (lies(d->p, counts_from_0) && value > d->last - d->base + 1)
+		return "values start at 1";
+	if (lies(d->p, overfull) && d->last - rig_word_load(d->shown) >= d->p->o.capacity)
+		return "the ring is full";
+	if (lies(d->p, one_thread) && !pthread_equal(d->maker, pthread_self()))
+		return "another thread";
+	if (lies(d->p, one_device) && atomic_load(&polled_open) > 1)
+		return "another device is open";
+	return NULL;
+}
+
 static int d_submit(void *self, uint64_t value, const struct rig_part *parts, uint32_t nparts,
         const struct rig_wait *waits, uint32_t nwaits, const struct rig_run *run, void *scratch,
         struct rig_times *times, const char **failure)
 {
 	struct device *d = self;
+	const char *why;
 	bool fails;
 
 	hot_enter(d, POLLED_SUBMIT);
+	why = why_not(d, value);
+	if (why) {
+		d->last = value;
+		*failure = why[0] ? why : NULL;
+		return hot_leave(d, RIG_FAILED);
+	}
 	fails = begin(d->p, POLLED_SUBMIT, faults(d->p));
 	check_submit(d, value, parts, nparts, waits, nwaits, scratch);
-	if (times)
+	if (times && !d->p->o.times && !d->p->o.settle)
 		polled_break(d->p, "E-133: times without a profile");
 	lock(d->p);
+	while (lies(d->p, blocks) && d->done < d->last)
+		polled_nap(d->p, 1);
+	if (times && d->p->o.settle)
+		polled_keep_stamp(d, value, times);
 	keep(d, value, parts, nparts, waits, nwaits, run);
+	d->ring[value % d->p->o.capacity].times = times;
 	d->last = value;
 	if (!fails && run_fills(d, value, parts, nparts))
 		fails = true;
@@ -186,7 +258,10 @@ static int d_commit(void *self, uint64_t value, const char **failure)
 		polled_break(d->p, "E-139: commit of %llu past %llu", (unsigned long long)value,
 		        (unsigned long long)d->last);
 	lock(d->p);
-	if (d->committed < value)
+	if (lies(d->p, recommits) && value <= d->done && d->done - value < d->p->o.capacity)
+		polled_run_parts(d, &d->ring[value % d->p->o.capacity]);
+	if (d->committed < value && !lies(d->p, commits_nothing) &&
+	        !(lies(d->p, commits_one) && value != d->committed + 1))
 		d->committed = value;
 	(void)pthread_cond_broadcast(&d->p->moved);
 	unlock(d->p);

@@ -4,6 +4,7 @@
 #define POLLED_STATE_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "polled.h"
 
@@ -24,21 +26,46 @@
 #define TEXT_BYTES  256u
 #define PLACE_BYTES 100u
 #define PLACE_BYTE  0xc3
+#define STAMPS      1024u
+#define MOST_WORDS  (1u << 20)
+#define MOST_GROUP  (1u << 20)
+#define BUS_BASE    (UINT64_C(1) << 40)
+#define ROW_WORDS   4u /* status, start, end, groups */
+
+#define lies(p, name) ((p)->o.lie == POLLED_LIE_##name)
+
+enum function_kind { RETURNS, ENDLESS, FAULTS };
 
 struct function {
 	const char *name;
 	bool has_params, has_threads;
 	uint32_t params, threads;
-	void (*run)(const struct rig_block *block, const void *params);
+	void (*run)(struct polled *p, const struct rig_block *block, const void *params);
+	enum function_kind kind;
 };
 
 struct region {
 	struct region *next;
 	enum rig_memory kind; /* 0: a mapping */
 	bool own_word;
-	uint8_t *bytes;
+	uint8_t *bytes, *block; /* block: what is freed with it */
 	uint64_t size;
 	bool visible;
+	struct bus *bus;
+};
+
+/* Bus addresses given out, kept until the end. */
+struct bus {
+	struct bus *next;
+	struct rig_bus_range range;
+};
+
+/* What is kept of a timed value. */
+struct stamp {
+	uint64_t value, start, end, rows[MOST_PARTS][ROW_WORDS];
+	struct rig_times *pair;
+	uint32_t nrows;
+	bool written;
 };
 
 struct image {
@@ -53,6 +80,8 @@ struct value {
 	struct rig_slot slots[MOST_SLOTS];
 	struct rig_wait waits[MOST_WAITS];
 	_Alignas(16) uint8_t args[ARGS_BYTES];
+	const struct rig_part *live; /* lie keeps_pointers */
+	struct rig_times *times;
 };
 
 /* An open handle. Its first member is what facts.edge points to. */
@@ -72,12 +101,26 @@ struct device {
 	bool room_fits, grow_due;
 	uint64_t stamp; /* written to the scratch by room */
 	struct value *ring;
-	pthread_t thread;
+	pthread_t thread, maker;
+	uint64_t done;     /* the last value whose work ran */
+	uint64_t deferred; /* lie defers */
+	bool full;
+	struct rig_part room_part; /* lie room_decides */
+	struct region other_region;
+	int fds[POLLED_DESCRIPTORS];
+	bool faulted;
+	char fault[TEXT_BYTES];
+	struct stamp *stamps;
+	uint64_t last_end;
 };
 
 struct polled {
 	struct polled_options o;
 	struct rig_opener opener;
+	struct rig_driver table;
+	struct rig_driver_module module; /* lie no_grow */
+	struct bus *buses;
+	unsigned nbuses, nallocs, nmaps, nloads, nunloads, nlocates, nentries, nopens;
 	void (*edit)(struct rig_facts *facts);
 	pthread_mutex_t lock;
 	pthread_cond_t moved;
@@ -103,6 +146,9 @@ struct polled {
 	_Atomic bool broken;
 	char breach[TEXT_BYTES];
 };
+
+/* Handles that are open, of all drivers; for the lie one_device. */
+extern _Atomic unsigned polled_open;
 
 /* The first breach is kept. */
 __attribute__((format(printf, 2, 3))) void polled_break(struct polled *p, const char *format, ...);
@@ -184,6 +230,15 @@ int polled_d_unload(void *device, void *image, const char **text);
 bool polled_run_one(struct device *d);
 void polled_nap(struct polled *p, uint64_t ms);
 void *polled_work(void *arg);
+
+/* polled_times.c */
+void polled_stamp(struct device *d, uint64_t value, const struct value *v, uint64_t start, uint64_t end);
+void polled_keep_stamp(struct device *d, uint64_t value, struct rig_times *times);
+int polled_d_settle(void *self, uint64_t value, const char **failure);
+int polled_d_measures(void *self, uint64_t value, uint64_t *out, const char **failure);
+
+/* The parts' work, once; polled_work.c. */
+void polled_run_parts(struct device *d, const struct value *v);
 
 /* polled_hot.c, polled_cold.c */
 extern const struct rig_driver polled_hot;
