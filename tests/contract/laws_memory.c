@@ -88,7 +88,7 @@ static void check_apart(struct conform *c, const struct span *spans, unsigned n,
 static void live_regions_share_no_byte(struct conform *c)
 {
 	struct span device[KINDS * SIZES], host[KINDS * SIZES];
-	unsigned k, s, nd = 0, nh = 0;
+	unsigned k, s, devices = 0, hosts = 0;
 	struct dut d;
 
 	dut_open(c, &d, 0);
@@ -101,12 +101,12 @@ static void live_regions_share_no_byte(struct conform *c)
 				continue;
 			at = dut_locate(&d, region);
 			if (at.has_address)
-				device[nd++] = (struct span){at.address, sizes[s]};
+				device[devices++] = (struct span){at.address, sizes[s]};
 			if (at.has_host)
-				host[nh++] = (struct span){(uintptr_t)at.host, sizes[s]};
+				host[hosts++] = (struct span){(uintptr_t)at.host, sizes[s]};
 		}
-	check_apart(c, device, nd, "device");
-	check_apart(c, host, nh, "host");
+	check_apart(c, device, devices, "device");
+	check_apart(c, host, hosts, "host");
 	dut_close(&d);
 }
 

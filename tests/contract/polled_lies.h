@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ways in which the polled driver breaks the contract, one at a time, each with a law that notices and the options
- * under which it does (polled_parse). test_contract_lies.c shows that the law fails.
+ * Ways in which the polled driver breaks the contract, one at a time, each with a law that notices and the
+ * options under which it does (polled_parse). test_contract_lies.c shows that the law fails.
  */
 #ifndef POLLED_LIES_H
 #define POLLED_LIES_H
@@ -140,38 +140,104 @@
 	X(misaligns, memory_is_used_again_and_comes_back_at_the_end, "")                                     \
 	X(fails, a_closed_device_answers_lost_and_its_reached_points_stay_reached, "")
 
-#define POLLED_LIE_LIST(X)                                                                                                \
-	X(suffix)                                                                                                         \
-	X(eager_opener)                                                                                                   \
-	X(counts_from_0)                                                                                                  \
-	X(lowers_word)                                                                                                    \
-	X(truncates) X(fresh_word_only) X(array_only) X(locked_leak) X(make_leak) X(release_leak) X(loss_leak) X(         \
-	        same_names) X(any_version) X(no_arch) X(same_queues) X(odd_runs) X(odd_engine) X(odd_alignment)           \
-	        X(counters_alone) X(old_table) X(no_grow) X(other_word) X(half_capability) X(odd_bus) X(                  \
-	                misaligns) X(moves) X(overlaps) X(shadows) X(wraps) X(keeps_memory) X(wears_out) X(maps_copies)   \
-	                X(keeps_maps) X(maps_holes) X(odd_bus_range) X(bus_again) X(peer_copies) X(idle_later) X(         \
-	                        takes_any_kind) X(takes_unlisted) X(takes_huge) X(overfull) X(stays_full) X(first_wait)   \
-	                        X(takes_empty) X(takes_wide) X(takes_more) X(overstates) X(takes_shared) X(               \
-	                                copies_short) X(no_pitch) X(fills_long) X(no_slot_offset) X(early_word)           \
-	                                X(lazy) X(no_waits) X(back) X(ahead) X(defers) X(parts_reversed) X(               \
-	                                        drops) X(room_decides) X(keeps_pointers) X(recommits) X(commits_nothing)  \
-	                                        X(commits_one) X(blocks) X(sleeps_on) X(misses) X(deaf) X(                \
-	                                                skips_thread) X(no_refs) X(takes_noise) X(reads_behind)           \
-	                                                X(places_long) X(wears_loads) X(keeps_images) X(                  \
-	                                                        takes_prefix) X(new_entry) X(half_times)                  \
-	                                                        X(overlapping) X(far_times) X(resettles) X(               \
-	                                                                as_asked) X(settle_waits) X(beside_times)         \
-	                                                                X(long_row) X(reads_once) X(scribbles) X(         \
-	                                                                        stop_waits) X(stop_short) X(runs_on)      \
-	                                                                        X(moves_at_stop) X(opens_once) X(         \
-	                                                                                endless_ends) X(swallows)         \
-	                                                                                X(mute) X(short_text) X(          \
-	                                                                                        one_thread) X(one_device) \
-	                                                                                        X(alloc_races) X(         \
-	                                                                                                sleep_races)      \
-	                                                                                                X(fails)
+#define POLLED_LIE_LIST(X)                                                                                   \
+	X(suffix)                                                                                            \
+	X(eager_opener)                                                                                      \
+	X(counts_from_0)                                                                                     \
+	X(lowers_word)                                                                                       \
+	X(truncates)                                                                                         \
+	X(fresh_word_only)                                                                                   \
+	X(array_only)                                                                                        \
+	X(locked_leak)                                                                                       \
+	X(make_leak)                                                                                         \
+	X(release_leak)                                                                                      \
+	X(loss_leak)                                                                                         \
+	X(any_version)                                                                                       \
+	X(no_arch)                                                                                           \
+	X(same_queues)                                                                                       \
+	X(odd_runs)                                                                                          \
+	X(odd_engine)                                                                                        \
+	X(odd_alignment)                                                                                     \
+	X(counters_alone)                                                                                    \
+	X(old_table)                                                                                         \
+	X(no_grow)                                                                                           \
+	X(other_word)                                                                                        \
+	X(half_capability)                                                                                   \
+	X(odd_bus)                                                                                           \
+	X(moves)                                                                                             \
+	X(overlaps)                                                                                          \
+	X(shadows)                                                                                           \
+	X(wraps)                                                                                             \
+	X(keeps_memory)                                                                                      \
+	X(wears_out)                                                                                         \
+	X(maps_copies)                                                                                       \
+	X(keeps_maps)                                                                                        \
+	X(maps_holes)                                                                                        \
+	X(odd_bus_range)                                                                                     \
+	X(bus_again)                                                                                         \
+	X(peer_copies)                                                                                       \
+	X(idle_later)                                                                                        \
+	X(takes_unlisted)                                                                                    \
+	X(takes_huge)                                                                                        \
+	X(overfull)                                                                                          \
+	X(stays_full)                                                                                        \
+	X(first_wait)                                                                                        \
+	X(takes_empty)                                                                                       \
+	X(takes_wide)                                                                                        \
+	X(takes_more)                                                                                        \
+	X(overstates)                                                                                        \
+	X(takes_shared)                                                                                      \
+	X(no_pitch)                                                                                          \
+	X(fills_long)                                                                                        \
+	X(no_slot_offset)                                                                                    \
+	X(early_word)                                                                                        \
+	X(lazy)                                                                                              \
+	X(no_waits)                                                                                          \
+	X(back)                                                                                              \
+	X(ahead)                                                                                             \
+	X(defers)                                                                                            \
+	X(parts_reversed)                                                                                    \
+	X(room_decides)                                                                                      \
+	X(keeps_pointers)                                                                                    \
+	X(recommits)                                                                                         \
+	X(commits_nothing)                                                                                   \
+	X(commits_one)                                                                                       \
+	X(blocks)                                                                                            \
+	X(sleeps_on)                                                                                         \
+	X(misses)                                                                                            \
+	X(deaf)                                                                                              \
+	X(no_refs)                                                                                           \
+	X(takes_noise)                                                                                       \
+	X(reads_behind)                                                                                      \
+	X(places_long)                                                                                       \
+	X(wears_loads)                                                                                       \
+	X(keeps_images)                                                                                      \
+	X(new_entry)                                                                                         \
+	X(half_times)                                                                                        \
+	X(overlapping)                                                                                       \
+	X(far_times)                                                                                         \
+	X(resettles)                                                                                         \
+	X(settle_waits)                                                                                      \
+	X(beside_times)                                                                                      \
+	X(long_row)                                                                                          \
+	X(reads_once)                                                                                        \
+	X(scribbles)                                                                                         \
+	X(stop_short)                                                                                        \
+	X(runs_on)                                                                                           \
+	X(moves_at_stop)                                                                                     \
+	X(opens_once)                                                                                        \
+	X(swallows)                                                                                          \
+	X(mute)                                                                                              \
+	X(short_text)                                                                                        \
+	X(one_device)                                                                                        \
+	X(alloc_races)                                                                                       \
+	X(fails)
 
 #define POLLED_LIE_ENUM(name) POLLED_LIE_##name,
-enum polled_lie { POLLED_HONEST, POLLED_LIE_LIST(POLLED_LIE_ENUM) POLLED_LIES_END };
+enum polled_lie {
+	POLLED_HONEST,
+	POLLED_LIE_LIST(POLLED_LIE_ENUM) /* each once */
+	POLLED_LIES_END
+};
 
 #endif

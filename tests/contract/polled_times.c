@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Times and measures of the polled driver: stamps taken around a value's work, written at once or in settle. */
+/* Times and measures of the polled driver: stamps around a value's work, written at once or in settle. */
 #include "polled_state.h"
 
 #define SECOND UINT64_C(1000000000)

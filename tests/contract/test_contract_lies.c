@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The laws themselves: an honest driver keeps each, under every way it can be, and each has a driver that breaks it
- * (polled_lies.h), which the law finds.
+ * The laws themselves: an honest driver keeps each, under every way it can be, and each has a driver that
+ * breaks it (polled_lies.h), which the law finds.
  */
 #include <setjmp.h>
 #include <stdarg.h>
