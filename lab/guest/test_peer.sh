@@ -28,6 +28,8 @@ two_functions_behind_iommufd_do_or_are_told_what_the_kernel_lacks() {
 a_lender_that_is_lost_takes_no_borrower_along() {
 	status 0 lab_device lender "$(device b ,hang=3s)" "$(device a)"
 	said 'no progress'
+	# Behind iommufd the lender's reset ends what the kernel mapped; it is mapped again.
+	! grep -qF 'is not reached any more' /tmp/said || fail "what was borrowed was not mapped again"
 }
 
 the_dma_buf_answer_is_accepted_by_iommufd_or_refused_with_what_the_kernel_lacks() {
