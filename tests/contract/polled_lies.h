@@ -152,6 +152,7 @@
 	X(make_leak)                                                                                         \
 	X(release_leak)                                                                                      \
 	X(loss_leak)                                                                                         \
+	X(same_names)                                                                                        \
 	X(any_version)                                                                                       \
 	X(no_arch)                                                                                           \
 	X(same_queues)                                                                                       \
@@ -164,6 +165,7 @@
 	X(other_word)                                                                                        \
 	X(half_capability)                                                                                   \
 	X(odd_bus)                                                                                           \
+	X(misaligns)                                                                                         \
 	X(moves)                                                                                             \
 	X(overlaps)                                                                                          \
 	X(shadows)                                                                                           \
@@ -177,6 +179,7 @@
 	X(bus_again)                                                                                         \
 	X(peer_copies)                                                                                       \
 	X(idle_later)                                                                                        \
+	X(takes_any_kind)                                                                                    \
 	X(takes_unlisted)                                                                                    \
 	X(takes_huge)                                                                                        \
 	X(overfull)                                                                                          \
@@ -187,6 +190,7 @@
 	X(takes_more)                                                                                        \
 	X(overstates)                                                                                        \
 	X(takes_shared)                                                                                      \
+	X(copies_short)                                                                                      \
 	X(no_pitch)                                                                                          \
 	X(fills_long)                                                                                        \
 	X(no_slot_offset)                                                                                    \
@@ -197,6 +201,7 @@
 	X(ahead)                                                                                             \
 	X(defers)                                                                                            \
 	X(parts_reversed)                                                                                    \
+	X(drops)                                                                                             \
 	X(room_decides)                                                                                      \
 	X(keeps_pointers)                                                                                    \
 	X(recommits)                                                                                         \
@@ -206,31 +211,38 @@
 	X(sleeps_on)                                                                                         \
 	X(misses)                                                                                            \
 	X(deaf)                                                                                              \
+	X(skips_thread)                                                                                      \
 	X(no_refs)                                                                                           \
 	X(takes_noise)                                                                                       \
 	X(reads_behind)                                                                                      \
 	X(places_long)                                                                                       \
 	X(wears_loads)                                                                                       \
 	X(keeps_images)                                                                                      \
+	X(takes_prefix)                                                                                      \
 	X(new_entry)                                                                                         \
 	X(half_times)                                                                                        \
 	X(overlapping)                                                                                       \
 	X(far_times)                                                                                         \
 	X(resettles)                                                                                         \
+	X(as_asked)                                                                                          \
 	X(settle_waits)                                                                                      \
 	X(beside_times)                                                                                      \
 	X(long_row)                                                                                          \
 	X(reads_once)                                                                                        \
 	X(scribbles)                                                                                         \
+	X(stop_waits)                                                                                        \
 	X(stop_short)                                                                                        \
 	X(runs_on)                                                                                           \
 	X(moves_at_stop)                                                                                     \
 	X(opens_once)                                                                                        \
+	X(endless_ends)                                                                                      \
 	X(swallows)                                                                                          \
 	X(mute)                                                                                              \
 	X(short_text)                                                                                        \
+	X(one_thread)                                                                                        \
 	X(one_device)                                                                                        \
 	X(alloc_races)                                                                                       \
+	X(sleep_races)                                                                                       \
 	X(fails)
 
 #define POLLED_LIE_ENUM(name) POLLED_LIE_##name,
