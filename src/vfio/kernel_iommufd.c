@@ -217,6 +217,7 @@ static int device(void *transport, struct rig_vfio_device *out)
 	if (err)
 		return err;
 	out->resets = (k->flags & RIG_KVFIO_DEVICE_RESETS) || k->hot_resets;
+	out->resets_bus = k->hot_resets;
 	out->peers = rig_kernel_exports(k) ? RIG_VFIO_PEERS_DMABUF : RIG_VFIO_PEERS_NONE;
 	out->dma_page = rig_is_pow2(align) ? align : 0;
 	out->dma_maps = UINT64_MAX;

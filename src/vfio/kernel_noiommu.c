@@ -160,6 +160,7 @@ static int device(void *transport, struct rig_vfio_device *out)
 	struct rig_kernel *k = transport;
 
 	out->resets = (k->flags & RIG_KVFIO_DEVICE_RESETS) || k->hot_resets;
+	out->resets_bus = k->hot_resets;
 	out->peers = RIG_VFIO_PEERS_BUS;
 	out->dma_page = 0;
 	out->dma_maps = UINT64_MAX;

@@ -223,6 +223,7 @@ static int device(void *transport, struct rig_vfio_device *out)
 	if (err)
 		return err;
 	out->resets = (k->flags & RIG_KVFIO_DEVICE_RESETS) || k->hot_resets;
+	out->resets_bus = k->hot_resets;
 	out->peers = RIG_VFIO_PEERS_MAPPING;
 	out->dma_page = info.pgsizes ? UINT64_C(1) << rig_lowest_bit(info.pgsizes) : 0;
 	/* What is available is the container's, which other functions share: the kernel counts, and refuses

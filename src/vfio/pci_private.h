@@ -59,6 +59,7 @@ struct rig_pci {
 	struct rig_vfio_sink sink;
 	struct rig_pci_info info;
 	enum rig_vfio_peers peers;
+	bool resets_bus; /* its reset is one of all functions of its bus */
 	struct rig_log log;
 	unsigned reset_ms;
 	struct rig_gone gone;

@@ -318,7 +318,7 @@ void rig_peer_renew(struct rig_pci *f)
 {
 	pthread_mutex_lock(&lock);
 	for (struct loan *l = loans; l; l = l->next)
-		if (l->peer == f && l->f->peers == RIG_VFIO_PEERS_DMABUF)
+		if ((l->peer == f || f->resets_bus) && l->f->peers == RIG_VFIO_PEERS_DMABUF)
 			renew(l);
 	pthread_mutex_unlock(&lock);
 }

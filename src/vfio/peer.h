@@ -17,9 +17,10 @@
  * the peer does not answer reads ones. The kernel does not end it either when the function is removed, so
  * unmap what was borrowed of a function that is gone.
  *
- * iommufd: the IOMMU maps a dma-buf of the BAR, which the kernel revokes when the peer is reset, removed, or
- * its memory decoding switched off: until it is mapped again the IOMMU refuses the range. rig_pci_reset maps
- * it again, at the same address, before it returns; a reset from outside of this library ends it for good.
+ * iommufd: the IOMMU maps a dma-buf of the BAR, which the kernel revokes when the peer is reset through VFIO,
+ * removed, or its memory decoding switched off: until it is mapped again the IOMMU refuses the range.
+ * rig_pci_reset maps it again, at the same address, before it returns; a reset by who else has the function's
+ * descriptor ends it for good.
  *
  * No IOMMU: nothing is mapped; the address is the bus's.
  *

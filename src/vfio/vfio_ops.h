@@ -59,6 +59,7 @@ enum rig_vfio_peers {
 
 struct rig_vfio_device {
 	bool resets;
+	bool resets_bus; /* with every other function of its bus */
 	enum rig_vfio_peers peers;
 	uint64_t dma_page;           /* granule of DMA mappings, a power of two */
 	uint64_t dma_maps;           /* mappings at once */

@@ -14,6 +14,7 @@
 #include "counters.h"
 #include "dma.h"
 #include "kernel.h"
+#include "kernel_abi.h"
 #include "log.h"
 #include "pci.h"
 #include "peer.h"
@@ -348,6 +349,29 @@ static void a_reset_of_the_peer_ends_its_dma_bufs_and_they_are_mapped_again(void
 	test_counts_same(&before);
 }
 
+/* A hot reset is one of all functions of a bus. */
+static void a_hot_reset_ends_dma_bufs_of_others_and_they_are_mapped_again(void **state)
+{
+	struct rig_pci *f, *peer;
+	struct rig_dma d;
+
+	(void)state;
+	kernel.exports = true;
+	kernel.hot_owned = true;
+	for (unsigned i = 0; i < 2; i++)
+		kernel.function[i].flags = RIG_KVFIO_DEVICE_PCI;
+	f = take(RIG_PCI_IOMMUFD, FAKE_KERNEL_BDF0);
+	peer = take(RIG_PCI_IOMMUFD, FAKE_KERNEL_BDF1);
+	assert_int_equal(rig_pci_map_peer(f, peer, 2, 0, 0x1000, RIG_DMA_WRITE, &d), 0);
+	assert_int_equal(rig_pci_reset(f), 0);
+	assert_int_equal(kernel.function[0].hot_resets, 1);
+	assert_int_equal(kernel.exported, 2);
+	assert_int_equal(kernel.maps, 1);
+	assert_false(kernel.map[0].revoked);
+	rig_pci_close(f);
+	rig_pci_close(peer);
+}
+
 static void a_reset_ends_no_mapping_of_type1(void **state)
 {
 	struct rig_pci *f = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0);
@@ -505,6 +529,7 @@ int main(void)
 	        TEST(a_kernel_that_exports_no_bar_is_said_to_need_what_exports_them),
 	        TEST(a_kernel_that_cannot_map_a_dma_buf_is_said_to_be_one),
 	        TEST(a_reset_of_the_peer_ends_its_dma_bufs_and_they_are_mapped_again),
+	        TEST(a_hot_reset_ends_dma_bufs_of_others_and_they_are_mapped_again),
 	        TEST(a_reset_ends_no_mapping_of_type1),
 	        TEST(what_cannot_be_mapped_again_is_revoked_and_its_address_stays_taken),
 	        TEST(a_peer_that_is_closed_first_takes_its_memory_along),

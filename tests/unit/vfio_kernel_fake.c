@@ -437,7 +437,7 @@ static int set_irqs(struct fake_kernel_function *f, const struct rig_kvfio_irq_s
 
 static int hot_info(struct rig_kvfio_hot_info *info)
 {
-	info->flags = 0;
+	info->flags = k->hot_owned ? RIG_KVFIO_HOT_RESET_DEV_ID | RIG_KVFIO_HOT_RESET_OWNED : 0;
 	info->count = 2;
 	info->entry[0] = (struct rig_kvfio_hot_entry){.group = 12, .bus = 0x65, .devfn = 0};
 	info->entry[1] = (struct rig_kvfio_hot_entry){.group = k->hot_group, .bus = 0x65, .devfn = 1};
@@ -497,6 +497,8 @@ static int device_ioctl(struct fake_kernel_function *f, unsigned nr, void *arg)
 		return hot_info(arg);
 	case 113:
 		f->hot_resets++;
+		for (unsigned i = 0; i < FAKE_KERNEL_FUNCTIONS; i++)
+			revoke_of(i);
 		return 0;
 	case 117:
 		return feature(f, arg);

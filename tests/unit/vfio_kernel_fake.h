@@ -48,6 +48,7 @@ struct fake_kernel {
 	const char *fail_path;       /* this node cannot be opened: fail_path_errno */
 	int fail_path_errno;
 	unsigned hot_group; /* of the function that a hot reset would hit too */
+	bool hot_owned;     /* all functions of a hot reset are the iommufd's */
 	unsigned joins;     /* of the group to a container */
 	uint64_t entry_limit;
 	unsigned file_maps; /* mappings made by file */
