@@ -57,6 +57,8 @@ function(rig_install_libraries)
     HEADERS "${include}/rig.h" DESCRIPTION "Runtime over drivers of the rig contract")
   rig_library(rig_file FOLDERS io LINKS rig rig_edge Threads::Threads REQUIRES rig
     HEADERS "${include}/rig_file.h" DESCRIPTION "Files as buffers of the rig runtime")
+  rig_library(rig_remote_abi FOLDERS remote_abi LINKS rig_edge REQUIRES rig_edge
+    HEADERS "${include}/rig_remote_abi.h" DESCRIPTION "What compiled code needs from another machine's devices")
   rig_library(rig_vfio FOLDERS vfio ring mmu driver boards edu rvx1 open PARTS base doctor fwimage
     LINKS rig_edge PkgConfig::JSONC PkgConfig::SODIUM PkgConfig::LIBELF PkgConfig::PCIACCESS
       ${HUGETLBFS_LIBRARY} Threads::Threads
