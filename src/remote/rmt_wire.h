@@ -4,7 +4,7 @@
  * out of memory that a peer filled.
  *
  * A reader never reads past its bytes: what does not fit answers 0 and makes it `bad`, for good, so that a
- * parser looks once, at the end. A writer that finds no memory is `bad` in the same way. One thread at a time.
+ * A reader never reads past its bytes: what does not fit answers 0 and makes it `bad`, for good, so that a
  */
 #ifndef RMT_WIRE_H
 #define RMT_WIRE_H
@@ -33,7 +33,7 @@ uint32_t rig_rmt_get32(struct rig_rmt_in *in);
 uint64_t rig_rmt_get64(struct rig_rmt_in *in);
 /* The next n bytes, in place; NULL if there are not so many. */
 const uint8_t *rig_rmt_get_bytes(struct rig_rmt_in *in, size_t n);
-/* A text: its length in two bytes and its bytes, none of them zero. Terminated; too long for `size` is bad. */
+/* A text: its length in two bytes and its bytes, none of them zero. Terminated; too long for size is bad. */
 void rig_rmt_get_text(struct rig_rmt_in *in, char *text, size_t size);
 /* 0 if everything was there and nothing is left; -EPROTO. */
 int rig_rmt_in_end(const struct rig_rmt_in *in);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A connection: TCP, the proof of the key both ways, then messages, encrypted and authenticated.
+ *
+ * A record on the wire is the length of its ciphertext, four bytes, and the ciphertext (crypto_secretstream,
+ * XChaCha20-Poly1305) of one message: a kind, one byte, and its payload. The length is authenticated with the
+ * ciphertext, the order by the stream; each direction has a key of its own, which moves on every
+ * RIG_RMT_REKEY bytes. What was not proven, or does not authenticate, ends the connection.
+ *
+ * One thread receives. Any thread sends; messages of different threads do not mix. Nobody holds a lock of the
+ * sender while receiving, so two ends that both send do not wait for each other as long as both receive.
+ */
+#ifndef RMT_CHAN_H
+#define RMT_CHAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rmt_key.h"
+
+enum {
+	RIG_RMT_PAYLOAD = 256 << 10, /* bytes of a payload at most */
+	RIG_RMT_DIAL_MS = 10000,     /* for connection and proof */
+	RIG_RMT_HOST = 256,
+	RIG_RMT_PORT = 32,
+	RIG_RMT_SILENCE_MS = 10000, /* without a byte received, or sent while some wait */
+};
+#define RIG_RMT_REKEY (UINT64_C(1) << 30)
+
+struct rig_rmt_chan;
+
+/* "HOST:PORT", "[V6]:PORT". Parts that do not fit or are empty: -EINVAL with rig_error(). */
+int rig_rmt_split_name(const char *name, char *host, size_t host_bytes, char *port, size_t port_bytes);
+
+/* Within `ms`; `silence_ms` is the connection's bound from then on. -ETIMEDOUT, -ECONNREFUSED and other
+   errnos of the network, -EACCES: another key; -EPROTO, -EPROTONOSUPPORT; texts in rig_error(). */
+int rig_rmt_chan_dial(const char *name, const struct rig_rmt_key *key, unsigned ms, unsigned silence_ms,
+        struct rig_rmt_chan **chan);
+/* The other end, on an accepted socket, which becomes the channel's, or is closed. */
+int rig_rmt_chan_accept(
+        int fd, const struct rig_rmt_key *key, unsigned ms, unsigned silence_ms, struct rig_rmt_chan **chan);
+/* Nobody may use it any more. NULL is allowed. */
+void rig_rmt_chan_free(struct rig_rmt_chan *chan);
+
+/* One message, head and body its payload. Blocks while the network takes no bytes, at most the bound.
+   Once it failed, it fails always. */
+int rig_rmt_chan_send(struct rig_rmt_chan *chan, uint8_t kind, const void *head, size_t head_bytes,
+        const void *body, size_t body_bytes);
+/* A message without payload, unless some thread is sending. */
+void rig_rmt_chan_beat(struct rig_rmt_chan *chan, uint8_t kind);
+/* The next message; *payload lives until the next call. Blocks at most the bound. -ECONNRESET: the peer
+   ended or broke the connection; -ETIMEDOUT; -EPROTO: malformed or not authentic. */
+int rig_rmt_chan_recv(struct rig_rmt_chan *chan, uint8_t *kind, const uint8_t **payload, size_t *bytes);
+/* Ends it for both threads and the peer: calls under way and later ones fail soon. Any thread. */
+void rig_rmt_chan_shut(struct rig_rmt_chan *chan);
+
+/* The peer's address, as numbers. */
+const char *rig_rmt_chan_peer(const struct rig_rmt_chan *chan);
+/* Bytes sent and received since the proof. */
+void rig_rmt_chan_counts(struct rig_rmt_chan *chan, uint64_t *sent, uint64_t *received);
+
+/* The plain-text length of a record whose length field is `length`; -EPROTO if no record has it. Pure. */
+int rig_rmt_record_bytes(uint32_t length);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The messages of a job: their kinds, and the parsers and writers of those that are more than a few numbers.
+ *
+ * "C" is the controller, "A" an agent. A request has a number of the controller's choosing that the answer
+ * repeats. Devices, regions, images and functions are named by numbers that the agent gave out. Parsers are
+ * pure functions of bytes, which answer -EPROTO for what no writer wrote, or -ENOMEM.
+ */
+#ifndef RMT_FRAMES_H
+#define RMT_FRAMES_H
+
+#include "rig_edge.h"
+#include "rmt_wire.h"
+
+enum rig_rmt_kind {
+	RIG_RMT_JOIN = 1, /* the first of a connection: a role, the job's token; answered by ANSWER */
+	RIG_RMT_BEAT,     /* nothing; shows life */
+	RIG_RMT_ANSWER,   /* A: request, status, text, payload */
+	RIG_RMT_PING,     /* C: request; the payload of its answer is the agent's clock */
+	RIG_RMT_LIST,     /* C: request; payload: names and kinds of what the agent serves */
+	RIG_RMT_OPEN,     /* C: request, name; payload: facts */
+	RIG_RMT_ALLOC,    /* C: request, device, kind, bytes; payload: region */
+	RIG_RMT_FREE,     /* C: device, region */
+	RIG_RMT_MAP_PEER, /* C: request, device, other device, its region; payload: region */
+	RIG_RMT_CODE,     /* C: device, bytes of the binary of the next LOAD */
+	RIG_RMT_LOAD,     /* C: request, device, bytes in all; payload: image */
+	RIG_RMT_ENTRY,    /* C: request, device, image, name; payload: entry */
+	RIG_RMT_UNLOAD,   /* C: device, image */
+	RIG_RMT_CHECK,    /* C: request, then as SUBMIT: would room ever fit it */
+	RIG_RMT_SUBMIT,   /* C: work, below */
+	RIG_RMT_DATA,     /* C, A: device, value, offset, bytes of the value's local sides */
+	RIG_RMT_REACHED,  /* A: device, value, times, measures */
+	RIG_RMT_LOST,     /* A: device, reason */
+	RIG_RMT_STOP,     /* C: request, device, whether for a reason, reason: ends the device */
+	RIG_RMT_FAILED,   /* C, A: the job failed, reason */
+	RIG_RMT_CLOSE,    /* C: the job ends in order */
+	RIG_RMT_LINK,     /* C: request, engine's peer, step, blob: data links, answered with a blob */
+	RIG_RMT_RAIL,     /* C: request: makes, joins or drops an end */
+	RIG_RMT_FETCH,    /* between agents: bytes of a region for a copy to another machine */
+	RIG_RMT_FETCHED,  /* the bytes */
+	RIG_RMT_KINDS,
+};
+
+enum rig_rmt_role { RIG_RMT_CONTROLLER = 1, RIG_RMT_AGENT };
+
+enum {
+	RIG_RMT_TOKEN = 32,
+	RIG_RMT_PARTS = 4096,           /* of a submission */
+	RIG_RMT_WAITS = 64,             /* likewise */
+	RIG_RMT_DATA_BYTES = 240 << 10, /* of a DATA at most */
+	RIG_RMT_QUEUES = 64,
+	RIG_RMT_COUNTERS = 64,
+};
+
+/* The most bytes of local sides in a submission, and of a binary. */
+#define RIG_RMT_LOCAL_BYTES  (UINT64_C(256) << 20)
+#define RIG_RMT_BINARY_BYTES (UINT64_C(256) << 20)
+
+struct rig_rmt_join {
+	uint32_t role;
+	uint8_t token[RIG_RMT_TOKEN];
+	uint32_t silence_ms;
+	char machine[RIG_RMT_NAME]; /* the agent's name in the job */
+};
+int rig_rmt_join_parse(const uint8_t *bytes, size_t n, struct rig_rmt_join *join);
+void rig_rmt_join_put(struct rig_rmt_out *out, const struct rig_rmt_join *join);
+
+/* The head of an answer; its payload is what is left in *in. */
+struct rig_rmt_answer {
+	uint32_t request;
+	int32_t status;
+	char text[RIG_RMT_REASON];
+};
+int rig_rmt_answer_parse(struct rig_rmt_in *in, struct rig_rmt_answer *answer);
+void rig_rmt_answer_put(struct rig_rmt_out *out, const struct rig_rmt_answer *answer);
+
+/* ---- Work ---- */
+
+enum rig_rmt_where {
+	RIG_RMT_HERE,  /* a region of the device */
+	RIG_RMT_LOCAL, /* memory of the controller's: bytes travel as DATA, row after row, part after part */
+	RIG_RMT_FOREIGN, /* a region of another device, perhaps of another machine */
+	RIG_RMT_WHERES,
+};
+
+struct rig_rmt_side {
+	uint32_t where;
+	uint32_t region;          /* HERE, FOREIGN */
+	uint32_t machine, device; /* FOREIGN */
+	uint64_t offset, pitch;   /* not LOCAL */
+};
+
+struct rig_rmt_part {
+	uint32_t queue, kind;
+	uint32_t nafter;
+	const uint32_t *after;
+	/* RIG_WORDS */
+	uint32_t nwords;
+	const uint32_t *words;
+	/* RIG_COPY */
+	struct rig_rmt_side dst, src;
+	uint64_t row_bytes, rows;
+	bool fill;
+	uint8_t byte;
+	/* RIG_LAUNCH */
+	uint32_t function, nparams;
+	struct rig_block block;
+	const uint8_t *params;
+};
+
+struct rig_rmt_wait {
+	uint32_t device;
+	uint64_t value;
+};
+
+struct rig_rmt_work {
+	uint32_t request; /* CHECK */
+	uint32_t device;
+	uint64_t value;
+	bool timed;
+	uint32_t nwaits;
+	struct rig_rmt_wait waits[RIG_RMT_WAITS];
+	uint32_t nparts;
+	struct rig_rmt_part *parts;   /* malloc's, with what they point to */
+	uint64_t local_in, local_out; /* bytes of local sources and destinations */
+};
+
+/* rig_rmt_work_free ends what it made. */
+int rig_rmt_work_parse(const uint8_t *bytes, size_t n, struct rig_rmt_work *work);
+void rig_rmt_work_free(struct rig_rmt_work *work);
+void rig_rmt_work_put(struct rig_rmt_out *out, const struct rig_rmt_work *work);
+
+/* ---- Facts ---- */
+
+enum { RIG_RMT_FACT_TEXT = 64 };
+
+struct rig_rmt_facts {
+	uint32_t device;
+	char name[RIG_RMT_NAME], arch[RIG_RMT_FACT_TEXT], bus[RIG_RMT_FACT_TEXT];
+	uint64_t budget;
+	uint32_t nqueues;
+	struct {
+		char name[RIG_RMT_FACT_TEXT];
+		uint32_t runs;
+	} queues[RIG_RMT_QUEUES];
+	bool has_copy_engine;
+	uint32_t copy_engine;
+	bool has_hang_ms;
+	int64_t hang_ms;
+	int64_t alignment;
+	bool has_cache_bytes;
+	int64_t cache_bytes;
+	uint32_t ncounters;
+	struct {
+		char name[RIG_RMT_FACT_TEXT];
+		uint32_t values;
+	} counters[RIG_RMT_COUNTERS];
+};
+int rig_rmt_facts_parse(struct rig_rmt_in *in, struct rig_rmt_facts *facts);
+void rig_rmt_facts_put(struct rig_rmt_out *out, const struct rig_rmt_facts *facts);
+
+/* ---- Regions, entries ---- */
+
+struct rig_rmt_region {
+	uint32_t region;
+	bool has_address;
+	uint64_t address;
+};
+int rig_rmt_region_parse(struct rig_rmt_in *in, struct rig_rmt_region *region);
+void rig_rmt_region_put(struct rig_rmt_out *out, const struct rig_rmt_region *region);
+
+struct rig_rmt_entry {
+	uint32_t kind; /* enum rig_entry_kind */
+	uint32_t function;
+	uint64_t code, short_bytes;
+	bool launches, has_params, has_threads;
+	uint32_t params, threads;
+};
+int rig_rmt_entry_parse(struct rig_rmt_in *in, struct rig_rmt_entry *entry);
+void rig_rmt_entry_put(struct rig_rmt_out *out, const struct rig_rmt_entry *entry);
+
+/* ---- Reached ---- */
+
+enum { RIG_RMT_MEASURES = 8192 }; /* words of a value's measures in a message */
+
+struct rig_rmt_reached {
+	uint32_t device;
+	uint64_t value;
+	bool timed;
+	uint64_t start, end; /* of the agent's clock; both 0: not timed */
+	uint32_t nmeasures;
+	uint64_t measures[RIG_RMT_MEASURES]; /* as `measures` of struct rig_driver writes them */
+};
+int rig_rmt_reached_parse(const uint8_t *bytes, size_t n, struct rig_rmt_reached *reached);
+void rig_rmt_reached_put(struct rig_rmt_out *out, const struct rig_rmt_reached *reached);
+
+/* ---- Fetches ---- */
+
+struct rig_rmt_fetch {
+	uint32_t id, device, region;
+	uint64_t offset, pitch, row_bytes, rows;
+};
+int rig_rmt_fetch_parse(const uint8_t *bytes, size_t n, struct rig_rmt_fetch *fetch);
+void rig_rmt_fetch_put(struct rig_rmt_out *out, const struct rig_rmt_fetch *fetch);
+
+#endif
