@@ -233,9 +233,23 @@ static void a_word_of_another_device_holds_up_every_queue_of_the_value(void **st
 	}
 }
 
+static void the_runtime_works_on_boards_of_any_number_of_queues(void **state)
+{
+	uint32_t n;
+
+	(void)state;
+	for (n = 2; n <= QUEUES; n += 3) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "sim:queues=%u,completion=%s", n, n % 2 ? "store" : "poll");
+		sys_assert_works(text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(the_runtime_works_on_boards_of_any_number_of_queues),
 	        cmocka_unit_test(boards_of_two_to_eight_queues_name_them_by_kind_in_turn),
 	        cmocka_unit_test_setup_teardown(
 	                a_value_is_complete_when_its_parts_on_every_queue_are, open_eight, close_eight),
