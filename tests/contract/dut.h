@@ -89,6 +89,10 @@ int dut_room(struct dut *d, const struct dut_work *work);
 uint64_t dut_submit_now(struct dut *d, const struct dut_work *work);
 /* The same, committed only if `commit`; what submit answered. */
 int dut_submit_raw(struct dut *d, const struct dut_work *work, bool commit);
+/* Grows the queues for what room answered RIG_GROW to; skips where memory is short. */
+void dut_grow(struct dut *d, const struct dut_work *work);
+/* Scratch for that many parts, more than DUT_PARTS. */
+void dut_more_scratch(struct dut *d, uint32_t parts);
 /* Asks room until it fits, grows where it says so; skips the law if the device never runs the work. */
 uint64_t dut_submit(struct dut *d, const struct dut_work *work);
 /* The same of parts alone. */

@@ -105,7 +105,7 @@ uint64_t dut_submit_now(struct dut *d, const struct dut_work *work)
 	return d->last;
 }
 
-static void grow(struct dut *d, const struct dut_work *work)
+void dut_grow(struct dut *d, const struct dut_work *work)
 {
 	const char *fault = NULL;
 	uint64_t missing = 0;
@@ -118,6 +118,13 @@ static void grow(struct dut *d, const struct dut_work *work)
 		        d->c, "the queues cannot grow: %llu bytes are missing", (unsigned long long)missing);
 }
 
+void dut_more_scratch(struct dut *d, uint32_t parts)
+{
+	free(d->scratch);
+	d->scratch = aligned_alloc(16, (size_t)parts * RIG_SCRATCH);
+	conform_check(d->c, d->scratch, "no host memory");
+}
+
 uint64_t dut_submit(struct dut *d, const struct dut_work *work)
 {
 	uint64_t end = rig_now_ns() + dut_wait_ms(d->c) * MS;
@@ -127,7 +134,7 @@ uint64_t dut_submit(struct dut *d, const struct dut_work *work)
 		if (answer == RIG_NEVER)
 			conform_skip(d->c, "the device runs no such work: %s", rig_error());
 		if (answer == RIG_GROW)
-			grow(d, work);
+			dut_grow(d, work);
 		else
 			conform_check(d->c, dut_shown(d) < d->last,
 			        "room answers RIG_LATER while all values are reached");

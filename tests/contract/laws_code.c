@@ -170,6 +170,36 @@ static void parts_start_after_the_parts_of_other_queues_they_name(struct conform
 	dut_close(&t.d);
 }
 
+static void a_copy_engine_of_its_own_copies_beside_a_launch(struct conform *c)
+{
+	enum { BYTES = 64 };
+	struct rig_part parts[2];
+	struct dut_work work;
+	struct dut_launch l;
+	struct launches t;
+	uint64_t end;
+	uint8_t *host;
+	void *to;
+
+	set_up(c, &t);
+	if (!t.code->forever)
+		conform_skip(c, "the code of the laws has no conform_forever");
+	to = dut_alloc_host(&t.d, BYTES, &host);
+	memset(host, 0, BYTES);
+	dut_launch(&t.d, &l, "conform_forever", "", 0, 1, 1);
+	parts[0] = l.part;
+	parts[1] = dut_fill(&t.d, to, 0, BYTES, 9);
+	if (parts[1].queue == parts[0].queue)
+		conform_skip(c, "copies share the queue of launches");
+	work = (struct dut_work){.parts = parts, .nparts = 2, .run = &l.run};
+	(void)dut_submit(&t.d, &work);
+	for (end = rig_now_ns() + dut_wait_ms(c) * 1000000u; host[BYTES - 1] != 9; dut_nap())
+		conform_check(c, rig_now_ns() < end, "a copy beside an endless launch is not made");
+	conform_check(c, dut_shown(&t.d) < t.d.last, "a value with an endless launch is reached");
+	dut_stop(&t.d, "no progress for 1 ms");
+	dut_release(&t.d);
+}
+
 static void a_launch_waits_for_its_word(struct conform *c)
 {
 	struct dut_work work;
@@ -373,6 +403,7 @@ static const struct conform_law laws[] = {
         LAW(launches_follow_each_other_in_value_order, "E-096 E-097 E-127"),
         LAW(values_on_different_queues_follow_each_other, "E-097 E-127"),
         LAW(parts_start_after_the_parts_of_other_queues_they_name, "E-128"),
+        LAW(a_copy_engine_of_its_own_copies_beside_a_launch, "E-098"),
         LAW(a_launch_waits_for_its_word, "E-126"),
         LAW(what_is_no_binary_is_refused_with_a_reason_and_nothing_is_harmed, "E-026"),
         LAW(a_binary_cut_short_does_no_harm, "E-026"),

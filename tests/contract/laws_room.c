@@ -135,9 +135,7 @@ static void work_larger_than_any_queue_never_fits_or_grows(struct conform *c)
 		region = dut_alloc(&d, RIG_DEVICE, 64);
 		for (i = 0; i < PARTS; i++)
 			parts[i] = dut_fill(&d, region, 0, 64, (uint8_t)i);
-		free(d.scratch);
-		d.scratch = aligned_alloc(16, (size_t)PARTS * RIG_SCRATCH);
-		conform_check(c, d.scratch, "no host memory");
+		dut_more_scratch(&d, PARTS);
 		answer = dut_room(&d, &work);
 		conform_check(c, answer != RIG_LATER, "room answered RIG_LATER of an idle device");
 	}
@@ -233,6 +231,58 @@ static void as_many_waits_as_room_lets_in_are_waited_for(struct conform *c)
 	}
 	dut_wait(&d, value);
 	dut_close(&d);
+}
+
+/* The smallest work that the queues must grow for; skips if there is none. */
+static void find_growth(struct dut *d, struct dut_work *work, uint32_t most)
+{
+	int answer = RIG_FITS;
+
+	for (work->nparts = 2; work->nparts <= most; work->nparts *= 2) {
+		answer = dut_room(d, work);
+		if (answer == RIG_GROW || answer == RIG_NEVER)
+			break;
+	}
+	if (answer != RIG_GROW)
+		conform_skip(d->c, "room never asks to grow");
+}
+
+static void queues_that_grew_never_ask_for_it_again(struct conform *c)
+{
+	enum { MOST = 8192, TIMES = 5 };
+	struct rig_part *parts = calloc(MOST, sizeof(*parts));
+	struct dut_work work = {.parts = parts};
+	struct rig_wait gate;
+	uint8_t *host;
+	struct dut d;
+	void *region, *to;
+	uint32_t i;
+
+	dut_open(c, &d, 0);
+	conform_check(c, parts, "no host memory");
+	region = dut_alloc(&d, RIG_DEVICE, 64);
+	to = dut_alloc_host(&d, MOST, &host);
+	memset(host, 0, MOST);
+	gate = dut_gate(&d, 0);
+	dut_more_scratch(&d, MOST);
+	parts[0] = dut_fill(&d, region, 0, 64, 7);
+	(void)dut_run(&d, parts, 1);
+	for (i = 0; i < MOST; i++)
+		parts[i] = dut_copy(&d, to, i, region, i % 64, 1);
+	find_growth(&d, &work, MOST);
+	(void)dut_copy_after(&d, parts, &gate); /* in flight on the queues as they are */
+	dut_grow(&d, &work);
+	conform_check(c, dut_room(&d, &work) != RIG_GROW,
+	        "room of %u parts asks to grow again after RIG_GROWN", work.nparts);
+	dut_open_gate(&gate);
+	for (i = 0; i < TIMES; i++) {
+		(void)dut_submit(&d, &work);
+		dut_wait(&d, d.last);
+	}
+	for (i = 0; i < work.nparts; i++)
+		conform_check(c, host[i] == 7, "part %u of %u did not run", i, work.nparts);
+	dut_close(&d);
+	free(parts);
 }
 
 struct limits {
@@ -341,6 +391,7 @@ static const struct conform_law laws[] = {
         LAW(submit_after_fits_succeeds_up_to_the_last_place, "E-115"),
         LAW(later_turns_into_fits_as_values_are_reached, "E-116"),
         LAW(as_many_waits_as_room_lets_in_are_waited_for, "E-126"),
+        LAW(queues_that_grew_never_ask_for_it_again, "E-117 E-230"),
         LAW(an_empty_grid_or_group_never_fits, "E-121"),
         LAW(a_group_out_of_every_limit_never_fits, "E-122"),
         LAW(a_group_over_the_functions_limit_never_fits, "E-123"),

@@ -53,7 +53,7 @@ struct polled_options {
 	struct rig_waits waits;
 	bool may_block, maps_host, host_addresses, peers;
 	bool own_word;    /* brings a word of its own */
-	bool batch;       /* submit answers RIG_OK; commit_every values are committed unasked */
+	bool batch;       /* submit answers RIG_OK; of 48 values uncommitted all are committed unasked */
 	bool place;       /* load answers RIG_PLACE */
 	bool thread;      /* a thread runs the work */
 	bool stop_short;  /* stop leaves the word as it is; polled_drain raises it */
@@ -127,10 +127,12 @@ unsigned polled_check_placed(struct polled *p);
 /* NULL, or the first breach of the contract. */
 const char *polled_breach(struct polled *p);
 
-/* Options by text, for laws: words separated by ',', of batch, place, times, settle, own_word, store,
+/* Options by text, for laws: words separated by ',', of batch, place, times, settle, own_word, store, grows,
    hosts (the host addresses all memory) and lie=NAME. Starts from a driver that shows as much as it can
    and runs by itself. -EINVAL with rig_error(). */
 int polled_parse(const char *text, struct polled_options *options);
+/* A copy of the state that facts.edge points to, which free() ends it. */
+void *polled_copy_of_state(const void *device);
 /* The name of a lie, such as "lazy". */
 const char *polled_lie_name(enum polled_lie lie);
 /* The code of the laws for it. */

@@ -19,7 +19,8 @@ static int polled_d_grow(void *device, const struct rig_part *parts, uint32_t np
 		*missing = PAGE;
 		return leave(d, RIG_SHORT);
 	}
-	d->p->parts_now = nparts;
+	if (!lies(d->p, grows_nothing))
+		d->p->parts_now = nparts;
 	return leave(d, RIG_GROWN);
 }
 
@@ -125,12 +126,22 @@ static void d_stop(void *device, const char *reason)
 		end_thread(d);
 	lock(p);
 	d->stopped = true;
+	d->hot = NULL; /* E-248: nobody looks again */
 	p->has_stop_reason = reason != NULL;
 	(void)snprintf(p->stop_reason, sizeof(p->stop_reason), "%s", reason ? reason : "");
 	if (!p->o.stop_short)
 		rig_word_raise(d->shown, d->last);
 	(void)pthread_cond_broadcast(&p->moved);
 	unlock(p);
+}
+
+void *polled_copy_of_state(const void *device)
+{
+	struct device *copy = malloc(sizeof(*copy));
+
+	if (copy)
+		memcpy(copy, device, sizeof(*copy));
+	return copy;
 }
 
 static void free_device(struct device *d)
@@ -286,6 +297,7 @@ static struct device *make_device(struct polled *p, rig_atomic_u64 *word)
 	if (!d)
 		return NULL;
 	memset(d->fds, -1, sizeof(d->fds));
+	d->self = d;
 	d->p = p;
 	d->ring = calloc(p->o.capacity, sizeof(*d->ring));
 	d->stamps = p->o.settle ? calloc(STAMPS, sizeof(*d->stamps)) : NULL;
@@ -297,6 +309,7 @@ static struct device *make_device(struct polled *p, rig_atomic_u64 *word)
 	d->maker = pthread_self();
 	d->word = word;
 	d->base = d->last = d->committed = d->done = rig_word_load(word);
+	atomic_store(&d->raised, d->base);
 	if (p->o.own_word)
 		rig_word_raise(&d->own, d->base);
 	d->shown = p->o.own_word ? &d->own : word;

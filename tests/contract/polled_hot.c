@@ -7,6 +7,10 @@ static void hot_enter(struct device *d, enum polled_call call)
 		polled_break(d->p, "E-103: two hot calls at a time");
 	if (d->stopped)
 		polled_break(d->p, "hot call %d after stop", (int)call);
+	else if (d != d->self)
+		polled_break(d->p, "E-101: self is not the facts' edge");
+	if (d->p->o.lie == POLLED_HONEST && rig_word_load(d->word) > atomic_load(&d->raised))
+		polled_break(d->p, "E-005: somebody else raised the word");
 }
 
 static int hot_leave(struct device *d, int answer)
@@ -232,7 +236,8 @@ static int d_submit(void *self, uint64_t value, const struct rig_part *parts, ui
 	d->last = value;
 	if (!fails && run_fills(d, value, parts, nparts))
 		fails = true;
-	if (!fails && !d->p->o.batch)
+	if (!fails &&
+	        (!d->p->o.batch || (value - d->committed >= COMMIT_EVERY && !lies(d->p, never_commits))))
 		d->committed = value;
 	(void)pthread_cond_broadcast(&d->p->moved);
 	unlock(d->p);

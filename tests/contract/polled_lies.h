@@ -56,6 +56,7 @@
 	X(overfull, submit_after_fits_succeeds_up_to_the_last_place, "")                                     \
 	X(stays_full, later_turns_into_fits_as_values_are_reached, "")                                       \
 	X(first_wait, as_many_waits_as_room_lets_in_are_waited_for, "")                                      \
+	X(grows_nothing, queues_that_grew_never_ask_for_it_again, "grows")                                   \
 	X(takes_empty, an_empty_grid_or_group_never_fits, "")                                                \
 	X(takes_wide, a_group_out_of_every_limit_never_fits, "")                                             \
 	X(takes_more, a_group_over_the_functions_limit_never_fits, "")                                       \
@@ -87,6 +88,7 @@
 	X(drops, chains_of_copies_keep_the_bytes_with_nothing_said_of_order, "")                             \
 	X(room_decides, what_room_saw_may_change_before_submit, "")                                          \
 	X(keeps_pointers, what_a_submit_was_given_may_go_when_it_returns, "")                                \
+	X(never_commits, values_are_committed_unasked_while_work_is_submitted, "batch")                      \
 	X(recommits, committing_what_is_committed_changes_nothing, "batch")                                  \
 	X(commits_nothing, an_encoded_value_is_reached_only_once_committed, "batch")                         \
 	X(commits_one, a_later_commit_commits_what_came_before, "batch")                                     \
@@ -95,6 +97,7 @@
 	X(misses, sleep_ends_when_the_word_moves, "")                                                        \
 	X(deaf, two_devices_wait_for_each_other_in_a_pipeline, "")                                           \
 	/* code */                                                                                           \
+	X(one_engine, a_copy_engine_of_its_own_copies_beside_a_launch, "")                                   \
 	X(skips_thread, every_thread_of_a_grid_runs_once, "")                                                \
 	X(skips_thread, a_program_runs_code_on_its_buffers, "")                                              \
 	X(no_refs, addresses_of_the_runs_buffers_are_added_to_parameters, "")                                \
@@ -141,6 +144,9 @@
 	X(fails, a_closed_device_answers_lost_and_its_reached_points_stay_reached, "")
 
 #define POLLED_LIE_LIST(X)                                                                                   \
+	X(never_commits)                                                                                     \
+	X(grows_nothing)                                                                                     \
+	X(one_engine)                                                                                        \
 	X(suffix)                                                                                            \
 	X(eager_opener)                                                                                      \
 	X(counts_from_0)                                                                                     \

@@ -118,7 +118,7 @@ int polled_d_free(void *device, void *region, const char **text)
 	fails = begin(d->p, POLLED_FREE, !d->stopped && faults(d->p));
 	check_late(d, "free");
 	if (region == &d->word_region) {
-		if (!d->stopped || !d->p->o.own_word)
+		if (!d->stopped || !(d->p->o.own_word || lies(d->p, other_word)))
 			polled_break(d->p, "E-023, E-025: the word was freed");
 		d->word_region.own_word = false;
 		return leave(d, 0);

@@ -42,13 +42,16 @@ static int take(struct polled_options *o, const char *word)
 		o->own_word = true;
 	else if (!strcmp(word, "store"))
 		o->completion = RIG_STORE;
+	else if (!strcmp(word, "grows"))
+		o->parts = 4;
 	else if (!strcmp(word, "hosts"))
 		o->host_addresses = true;
 	else if (!strncmp(word, "lie=", 4))
 		return take_lie(o, word + 4);
 	else if (word[0])
 		return rig_error_set(-EINVAL,
-		        "%s: not batch, place, times, settle, own_word, store, hosts or lie=NAME", word);
+		        "%s: not batch, place, times, settle, own_word, store, grows, hosts or lie=NAME",
+		        word);
 	return 0;
 }
 

@@ -16,21 +16,22 @@
 
 #include "polled.h"
 
-#define MOST_PARTS  16u
-#define MOST_SLOTS  16u
-#define MOST_WAITS  64u
-#define ARGS_BYTES  16384u
-#define CAPACITY    64u
-#define PAGE        4096u
-#define WORDS_KEPT  256u
-#define TEXT_BYTES  256u
-#define PLACE_BYTES 100u
-#define PLACE_BYTE  0xc3
-#define STAMPS      1024u
-#define MOST_WORDS  (1u << 20)
-#define MOST_GROUP  (1u << 20)
-#define BUS_BASE    (UINT64_C(1) << 40)
-#define ROW_WORDS   4u /* status, start, end, groups */
+#define MOST_PARTS   16u
+#define MOST_SLOTS   16u
+#define MOST_WAITS   64u
+#define ARGS_BYTES   16384u
+#define CAPACITY     64u
+#define COMMIT_EVERY 48u /* a batching driver commits unasked after so many */
+#define PAGE         4096u
+#define WORDS_KEPT   256u
+#define TEXT_BYTES   256u
+#define PLACE_BYTES  100u
+#define PLACE_BYTE   0xc3
+#define STAMPS       1024u
+#define MOST_WORDS   (1u << 20)
+#define MOST_GROUP   (1u << 20)
+#define BUS_BASE     (UINT64_C(1) << 40)
+#define ROW_WORDS    4u /* status, start, end, groups */
 
 #define lies(p, name) ((p)->o.lie == POLLED_LIE_##name)
 
@@ -87,6 +88,7 @@ struct value {
 /* An open handle. Its first member is what facts.edge points to. */
 struct device {
 	const struct rig_driver *hot;
+	struct device *self;
 	struct polled *p;
 	rig_atomic_u64 *word;  /* make's */
 	rig_atomic_u64 *shown; /* the word it writes: make's or its own */
@@ -102,8 +104,10 @@ struct device {
 	uint64_t stamp; /* written to the scratch by room */
 	struct value *ring;
 	pthread_t thread, maker;
-	uint64_t done;     /* the last value whose work ran */
-	uint64_t deferred; /* lie defers */
+	uint64_t done;           /* the last value whose work ran */
+	uint64_t beside;         /* an endless value whose copies were made beside it */
+	_Atomic uint64_t raised; /* the most the word can show */
+	uint64_t deferred;       /* lie defers */
 	bool full;
 	struct rig_part room_part; /* lie room_decides */
 	struct region other_region;

@@ -122,6 +122,19 @@ static void run_deferred(struct device *d, uint64_t value, const struct value *v
 	d->deferred = 0;
 }
 
+/* The copy engine does not wait for a launch that the copies do not follow. */
+static void copy_beside(struct device *d, uint64_t value, const struct value *v)
+{
+	uint32_t i;
+
+	if (d->beside == value || d->faulted || lies(d->p, one_engine))
+		return;
+	d->beside = value;
+	for (i = 0; i < v->nparts; i++)
+		if (v->parts[i].kind == RIG_COPY && !v->parts[i].nafter)
+			run_part(d, v, &v->parts[i]);
+}
+
 static void run_value(struct device *d, uint64_t value, const struct value *v)
 {
 	uint64_t start = v->times ? rig_now_ns() : 0;
@@ -137,6 +150,8 @@ static void run_value(struct device *d, uint64_t value, const struct value *v)
 static void show(struct device *d, uint64_t value)
 {
 	struct timespec moment = {.tv_nsec = 200000};
+
+	atomic_store(&d->raised, value);
 
 	rig_word_raise(d->shown, lies(d->p, truncates) ? (uint32_t)value
 	                         : lies(d->p, ahead)   ? value + 1
@@ -160,8 +175,12 @@ bool polled_run_one(struct device *d)
 	        next > d->p->gate)
 		return false;
 	v = &d->ring[next % d->p->o.capacity];
-	if (!waits_over(d->p, v) || !returns(d, v))
+	if (!waits_over(d->p, v))
 		return false;
+	if (!returns(d, v)) {
+		copy_beside(d, next, v);
+		return false;
+	}
 	if (lies(d->p, early_word)) {
 		show(d, next);
 		(void)nanosleep(&late, NULL);

@@ -65,25 +65,25 @@ static void keeps_every_law(const char *text, unsigned most_skipped)
 static void an_honest_driver_keeps_every_law(void **state)
 {
 	(void)state;
-	keeps_every_law("settle", 1);
+	keeps_every_law("settle,grows", 1);
 }
 
 static void so_does_one_that_commits_when_asked(void **state)
 {
 	(void)state;
-	keeps_every_law("batch,times", 6);
+	keeps_every_law("batch,times", 7);
 }
 
 static void so_does_one_with_a_word_of_its_own(void **state)
 {
 	(void)state;
-	keeps_every_law("own_word,place", 12);
+	keeps_every_law("own_word,place", 13);
 }
 
 static void so_does_one_whose_memory_the_host_addresses(void **state)
 {
 	(void)state;
-	keeps_every_law("hosts,store,place", 10);
+	keeps_every_law("hosts,store,place", 11);
 }
 
 static void breaks(const char *lie, const char *name, const char *options)
