@@ -426,9 +426,9 @@ struct rig_driver_module {
 	/* Where a region lies. Not counted, any time until the region is freed. */
 	void (*locate)(void *device, void *region, struct rig_location *location);
 
-	/* Whether `device` can map RIG_DEVICE memory of `other`, another device of this driver, and RIG_MAPPED,
-	   which is the other's too; of some of it map_peer may still say never. May say why not in
-	   rig_error(). Not counted. */
+	/* Whether `device` can map RIG_DEVICE memory of `other`, another device of this driver, and
+	   RIG_MAPPED, which is the other's too; of some of it map_peer may still say never. May say why not
+	   in rig_error(). Not counted. */
 	bool (*peer)(void *device, void *other);
 
 	/* A region on `device` over `region` of `other`. An enum rig_mapping or RIG_FAULT. May be NULL if

@@ -18,6 +18,7 @@
 
 #include "clock.h"
 #include "device.h"
+#include "peer.h"
 #include "thread.h"
 
 /* A waiter looks itself for SPIN_NS before it blocks: waking it, by interrupt and poller, takes some 30 us,
@@ -99,12 +100,17 @@ void rig_dev_watch(struct rig_dev *dev, struct rig_stall *stall)
 static void say_fault(struct rig_dev *dev)
 {
 	char text[RIG_FAULT_TEXT];
-	const char *why;
+	const char *why, *lender;
 
 	if ((dev->board->alive && !check_alive(dev)) || !dev->board->failed(&dev->port))
 		return;
 	dev->board->fault(&dev->port, text, sizeof(text));
-	if (!rig_pci_gone(dev->pci, &why))
+	if (rig_pci_gone(dev->pci, &why))
+		return;
+	lender = rig_pci_lender_reset(dev->pci);
+	if (lender)
+		rig_dev_set_fault(dev, "%s; it had borrowed memory of %s, which was reset", text, lender);
+	else
 		rig_dev_set_fault(dev, "%s", text);
 }
 

@@ -46,6 +46,8 @@ enum {
 #define RIG_PCI_BAR_PREFETCHABLE 0x8u
 #define RIG_PCI_NO_VENDOR        0xffffu
 
+enum { RIG_PCI_LENDER_BYTES = 32 };
+
 struct rig_irq_set {
 	unsigned count; /* vectors the function has */
 	int *fd;        /* duplicates, -1 where not connected; NULL: none of the kind is enabled */
@@ -59,6 +61,8 @@ struct rig_pci {
 	struct rig_vfio_sink sink;
 	struct rig_pci_info info;
 	enum rig_vfio_peers peers;
+	_Atomic(const char *) lender; /* peer.c's: whose loan was interrupted */
+	char lender_name[RIG_PCI_LENDER_BYTES];
 	bool resets_bus; /* its reset is one of all functions of its bus */
 	struct rig_log log;
 	unsigned reset_ms;
@@ -104,6 +108,8 @@ void *rig_dma_handle(struct rig_pci *f);
 
 /* -- peer.c -- */
 
+/* Before a reset of f: whose loans it ends can say so. */
+void rig_peer_interrupt(struct rig_pci *f);
 /* After a reset of f: what the kernel mapped for others through dma-bufs of f is mapped again. */
 void rig_peer_renew(struct rig_pci *f);
 /* Nobody has anything of f's mapped any more, and f nothing of others'. */

@@ -188,6 +188,22 @@ static int lend(struct loan *l)
 	return err;
 }
 
+/* Before the range is out of reach. The first one's name stays. */
+static void note_interruption(struct loan *l)
+{
+	struct rig_pci *f = l->f;
+
+	if (atomic_load_explicit(&f->lender, memory_order_relaxed))
+		return;
+	snprintf(f->lender_name, sizeof(f->lender_name), "%s", name_of(l->peer));
+	atomic_store_explicit(&f->lender, f->lender_name, memory_order_release);
+}
+
+const char *rig_pci_lender_reset(const struct rig_pci *f)
+{
+	return atomic_load_explicit(&f->lender, memory_order_acquire);
+}
+
 /* With f's dma_lock held. A function that may still reach what is not lent any more is not to be used. */
 static void unmap(struct loan *l)
 {
@@ -201,6 +217,7 @@ static void unmap(struct loan *l)
 /* The addresses are f's until it unmaps them: its tables may name them. */
 static void end(struct loan *l)
 {
+	note_interruption(l);
 	pthread_mutex_lock(&l->f->dma_lock);
 	rig_maps_revoke(&l->f->maps, l->iova, l->bytes);
 	unmap(l);
@@ -229,7 +246,7 @@ static int map_again(struct loan *l)
 
 static void renew(struct loan *l)
 {
-	if (l->revoked || rig_gone_is(&l->f->gone) || !map_again(l))
+	if (rig_gone_is(&l->f->gone) || !map_again(l))
 		return;
 	rig_logf(&l->f->log, RIG_LOG_ERROR, "memory of %s at %#" PRIx64 " is not reached any more: %s",
 	        name_of(l->peer), l->iova, rig_pci_error());
@@ -314,13 +331,24 @@ bool rig_peer_unmap(struct rig_pci *f, const void *handle, int *err)
 	return l != NULL;
 }
 
-void rig_peer_renew(struct rig_pci *f)
+/* Of every loan that a reset of f ends. */
+static void each_ended(const struct rig_pci *f, void (*call)(struct loan *l))
 {
 	pthread_mutex_lock(&lock);
 	for (struct loan *l = loans; l; l = l->next)
-		if ((l->peer == f || f->resets_bus) && l->f->peers == RIG_VFIO_PEERS_DMABUF)
-			renew(l);
+		if (!l->revoked && l->f->peers == RIG_VFIO_PEERS_DMABUF && (l->peer == f || f->resets_bus))
+			call(l);
 	pthread_mutex_unlock(&lock);
+}
+
+void rig_peer_interrupt(struct rig_pci *f)
+{
+	each_ended(f, note_interruption);
+}
+
+void rig_peer_renew(struct rig_pci *f)
+{
+	each_ended(f, renew);
 }
 
 void rig_peer_fini(struct rig_pci *f)

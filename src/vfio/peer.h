@@ -44,6 +44,10 @@ int rig_pci_reaches(const struct rig_pci *f, const struct rig_pci *peer, unsigne
 int rig_pci_map_peer(struct rig_pci *f, struct rig_pci *peer, unsigned bar, uint64_t off, uint64_t bytes,
         unsigned prot, struct rig_dma *out);
 
+/* Why DMA of f may have been refused: the first function whose memory f had and, by that one's reset or end,
+ * did not reach for a time or any more. NULL: none. Lives as long as f; does not block. */
+const char *rig_pci_lender_reset(const struct rig_pci *f);
+
 /* The same range as a dma-buf, close-on-exec, the caller's. Its bytes are the range's, from 0. The kernel
  * takes it from its importers while the function is reset, and for good when it is closed. */
 int rig_pci_export(struct rig_pci *f, unsigned bar, uint64_t off, uint64_t bytes, int *fd);

@@ -50,6 +50,8 @@ int rig_pci_reset(struct rig_pci *f)
 		return rig_vfio_fail(ENOTSUP, NULL, "the function offers no reset");
 	err = rig_config_command(f, 0, RIG_PCI_COMMAND_MASTER, &command);
 	if (!err)
+		rig_peer_interrupt(f);
+	if (!err)
 		err = reset(f);
 	if (!err)
 		err = await_ready(f);

@@ -155,13 +155,34 @@ static void a_dma_buf_ends_with_the_reset_and_is_reached_again_at_the_same_addre
 	(void)state;
 	take_both(RIG_VFIO_PEERS_DMABUF);
 	d = borrow(RIG_DMA_WRITE);
+	assert_null(rig_pci_lender_reset(a.f));
 	rig_fake_revoke(a.fake, d.iova); /* as the kernel does in the reset */
 	assert_int_equal(rig_fake_dma_write(a.fake, d.iova, &byte, 1), -EACCES);
 	assert_int_equal(rig_pci_reset(b.f), 0);
 	assert_int_equal(rig_fake_dma_write(a.fake, d.iova, &byte, 1), 0);
+	/* Should a's DMA have been refused meanwhile, it is known why. */
+	assert_string_equal(rig_pci_lender_reset(a.f), "fake");
+	assert_null(rig_pci_lender_reset(b.f));
 	assert_int_equal(rig_dma_unmap(a.f, &d), 0);
 	give(&a);
 	give(&b);
+}
+
+static void what_no_reset_interrupts_is_not_blamed_for_anything(void **state)
+{
+	struct rig_dma d;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		take_both(ways[i]);
+		d = borrow(RIG_DMA_WRITE);
+		assert_int_equal(rig_pci_reset(b.f), 0);
+		assert_null(rig_pci_lender_reset(a.f));
+		give(&b);
+		assert_string_equal(rig_pci_lender_reset(a.f), "fake");
+		assert_int_equal(rig_dma_unmap(a.f, &d), 0);
+		give(&a);
+	}
 }
 
 /* Each call of either side fails once: the reset says nothing of it, and the loan is whole or revoked. */
@@ -298,6 +319,7 @@ int main(void)
 	        cmocka_unit_test(a_far_side_that_maps_no_file_is_served_by_message),
 	        cmocka_unit_test(functions_of_different_kinds_have_no_path),
 	        cmocka_unit_test(a_dma_buf_ends_with_the_reset_and_is_reached_again_at_the_same_address),
+	        cmocka_unit_test(what_no_reset_interrupts_is_not_blamed_for_anything),
 	        cmocka_unit_test(a_loan_that_cannot_be_made_again_is_revoked_whole),
 	        cmocka_unit_test(nothing_is_borrowed_of_or_by_who_is_gone),
 	        cmocka_unit_test(memory_of_an_arena_is_no_loan),
