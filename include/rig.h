@@ -448,6 +448,9 @@ RIG_API int rig_profile_save(struct rig_profile *profile, const char *path);
 /* Stops it, if it was not stopped, without collecting what is under way. NULL is allowed. */
 RIG_API void rig_profile_put(struct rig_profile *profile);
 
+/* For drivers: rig_edge.h says when they call it, and that they test its weak symbol. */
+RIG_API void rig_code_sync(void);
+
 #ifdef __cplusplus
 }
 #endif
