@@ -418,7 +418,8 @@ int rig_dev_sleep(void *device, uint64_t seen, uint64_t still_ms, const char **f
 	if (still_ms > (RIG_CLOCK_NEVER - now) / RIG_NS_PER_MS)
 		still_ms = (RIG_CLOCK_NEVER - now) / RIG_NS_PER_MS;
 	until += still_ms * RIG_NS_PER_MS;
-	if (!spin(dev, seen, rig_min_u64(until, now + SPIN_NS)) && !rig_dev_check_fault(dev))
+	/* For no time at all it is a look, without a system call. */
+	if (!spin(dev, seen, rig_min_u64(until, now + SPIN_NS)) && !rig_dev_check_fault(dev) && still_ms)
 		block(dev, seen, until);
 	/* Work that completed before the fault still counts: the caller judges it by the word. */
 	if (!moved(dev, seen) && rig_dev_check_fault(dev))

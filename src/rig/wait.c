@@ -7,6 +7,9 @@
 #define SPIN_READS 32u
 /* A device that left moves its word no more, so that few questions are answered by its progress instead. */
 #define ASKS 16u
+/* Of a program that polls for one point: looks between two at the clock, and until the driver is asked. */
+#define POLLS_A_CLOCK 8u
+#define POLLED_NS     (100 * RT_NS_PER_MS)
 
 bool rig_rt_turn_take_slow(struct rig_device *d)
 {
@@ -219,18 +222,49 @@ int rig_wait_device(struct rig_device *device, uint64_t value)
 	return rig_rt_wait_value(device, value);
 }
 
+/* Whether this thread has polled for the same point so long that the device may have faulted: a word that
+   stands still does not tell. */
+static bool polled_long(uint64_t bits)
+{
+	static _Thread_local uint64_t of, since;
+	static _Thread_local unsigned looks;
+	uint64_t now;
+
+	if (of == bits && ++looks % POLLS_A_CLOCK)
+		return false;
+	now = rig_now_ns();
+	if (of == bits && now - since < POLLED_NS)
+		return false;
+	since = now;
+	if (of == bits)
+		return true;
+	of = bits;
+	return false;
+}
+
+static void ask_for(uint64_t bits)
+{
+	const bool own =
+	        atomic_load_explicit(&rig_rt_slots[rig_rt_slot_of(bits)].flags, memory_order_relaxed) &
+	        RT_SLOT_OWN;
+	struct rig_device *d;
+
+	if (!own && !polled_long(bits))
+		return;
+	d = rig_rt_point_device(bits);
+	if (d && own)
+		(void)rig_rt_progress(d);
+	else if (d)
+		(void)rig_rt_ask(d);
+	rig_device_put(d);
+}
+
 int rig_reached(struct rig_point point)
 {
 	enum rig_rt_state state = rig_rt_point_state(point.bits);
 
-	if (state == RT_PENDING &&
-	        atomic_load_explicit(&rig_rt_slots[rig_rt_slot_of(point.bits)].flags, memory_order_relaxed) &
-	                RT_SLOT_OWN) {
-		struct rig_device *d = rig_rt_point_device(point.bits);
-
-		if (d)
-			(void)rig_rt_progress(d);
-		rig_device_put(d);
+	if (state == RT_PENDING) {
+		ask_for(point.bits);
 		state = rig_rt_point_state(point.bits);
 	}
 	if (state == RT_LOST)

@@ -50,6 +50,28 @@ static void dropped_values_never_count_as_reached(void **state)
 	assert_int_equal(rig_reached(first), RIG_LOST);
 }
 
+/* A word that stands still tells nothing of a fault, so polling asks now and then. */
+static void a_program_that_only_polls_is_told_of_a_fault(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b = help_open(&o);
+	struct rig_submission *s = help_empty(b.d);
+	struct rig_point point;
+	int reached;
+
+	(void)state;
+	polled_gate(b.p, polled_last(b.p));
+	point = help_submit(s, NULL);
+	rig_submission_put(s);
+	polled_fail(b.p, POLLED_SLEEP, 1, POLLED_FAULTS);
+	do
+		reached = rig_reached(point);
+	while (!reached);
+	assert_int_equal(reached, RIG_LOST);
+	assert_non_null(strstr(rig_error(), "injected fault"));
+	help_end(&b);
+}
+
 static void reached_values_of_a_lost_device_stay_reached(void **state)
 {
 	struct polled_options o = help_options();
@@ -497,6 +519,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(dropped_values_never_count_as_reached),
+	        cmocka_unit_test(a_program_that_only_polls_is_told_of_a_fault),
 	        cmocka_unit_test(reached_values_of_a_lost_device_stay_reached),
 	        cmocka_unit_test(a_lost_device_answers_lost_to_every_use),
 	        cmocka_unit_test(a_failed_submit_loses_the_device_with_its_text),
