@@ -10,6 +10,7 @@
 
 #include "bench.h"
 #include "bench_hand.h"
+#include "bench_open.h"
 #include "rig_vfio.h"
 #include "rigctl.h"
 
@@ -21,7 +22,7 @@
 struct work {
 	const char *rows; /* NULL: all */
 	unsigned ms;
-	bool json;
+	bool json, open;
 	const struct bench_row *row[MOST_ROWS];
 	struct bench_result result[MOST_ROWS];
 	unsigned count, done;
@@ -54,12 +55,14 @@ static int parse(struct work *w, int argc, char **argv)
 			return complain(EXIT_USAGE, "%s: a value must follow", argv[i]);
 		if (!strcmp(argv[i], "--json"))
 			w->json = true;
+		else if (!strcmp(argv[i], "--open"))
+			w->open = true;
 		else if (!strcmp(argv[i], "--rows"))
 			w->rows = argv[++i];
 		else if (!strcmp(argv[i], "--time"))
 			err = parse_ms(argv[++i], &w->ms);
 		else if (argv[i][0] == '-')
-			return complain(EXIT_USAGE, "option %s: --rows, --time or --json", argv[i]);
+			return complain(EXIT_USAGE, "option %s: --rows, --time, --open or --json", argv[i]);
 		else if (w->bench.device_text)
 			return complain(EXIT_USAGE, "%s: one DEVICE", argv[i]);
 		else
@@ -67,6 +70,8 @@ static int parse(struct work *w, int argc, char **argv)
 	}
 	if (!err && !w->bench.device_text)
 		err = complain(EXIT_USAGE, "which DEVICE? for example sim");
+	if (!err && w->open && (w->rows || w->json))
+		err = complain(EXIT_USAGE, "--open goes without --rows and --json");
 	return err;
 }
 
@@ -225,6 +230,8 @@ static int run(int argc, char **argv)
 	static struct work w = {.ms = DEFAULT_MS, .bench = {.cpu = -1}};
 	int err = parse(&w, argc, argv);
 
+	if (!err && w.open)
+		return bench_open_phases(w.bench.device_text);
 	if (!err)
 		err = choose(&w);
 	if (err)
@@ -239,13 +246,14 @@ static int run(int argc, char **argv)
 static const struct option_help options[] = {
         {"--rows SUBSTRING", "only rows whose name contains it"},
         {"--time MS", "milliseconds for each row and each of its floors (100)"},
+        {"--open", "only: from nothing to the first completed launch, by phase"},
         {"--json", "an array of objects instead of the table"},
         {NULL, NULL},
 };
 
 const struct command command_bench = {
         .name = "bench",
-        .synopsis = "DEVICE [--rows SUBSTRING] [--time MS] [--json]",
+        .synopsis = "DEVICE [--rows SUBSTRING] [--time MS] [--json] [--open]",
         .summary = "measure the library on a device, each row beside its floor",
         .text = "A row is an operation of the library; below it stand its floors, the same done with less: "
                 "packets written by hand on a second board of the same kind, memcpy, the bare allocator. "

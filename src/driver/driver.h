@@ -32,6 +32,9 @@ struct rig_driver_options {
 
 #define RIG_DRIVER_BOOT_MS 10000u
 
+/* How a line of the log (RIG_LOG_DEBUG) begins that says that a step of opening is over; its name follows. */
+#define RIG_DRIVER_STEP "open: "
+
 /* The cold functions of every device that rig_driver_make makes. */
 extern const struct rig_driver_module rig_driver_module;
 

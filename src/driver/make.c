@@ -171,6 +171,12 @@ static int blame(struct rig_dev *dev, const char *stage, int err)
 	return rig_error_set(err, "boot stage %s: %s", stage, rig_error());
 }
 
+/* What `rigctl bench --open` times: a step of opening is over. */
+static void tell(struct rig_dev *dev, const char *step, const char *name)
+{
+	rig_logf(&dev->options.log, RIG_LOG_DEBUG, RIG_DRIVER_STEP "%s%s", step, name);
+}
+
 static int boot(struct rig_dev *dev)
 {
 	uint32_t i;
@@ -180,6 +186,7 @@ static int boot(struct rig_dev *dev)
 		err = dev->board->stages[i].run(&dev->port);
 		if (err)
 			return blame(dev, dev->board->stages[i].name, err);
+		tell(dev, "boot stage ", dev->board->stages[i].name);
 	}
 	err = dev->board->describe(&dev->port, &dev->facts);
 	return err ? err : rig_dev_serial_describe(dev);
@@ -193,7 +200,10 @@ static int reset(struct rig_dev *dev)
 	if (!rig_pci_info(dev->pci)->resets)
 		return 0;
 	err = rig_pci_reset(dev->pci);
-	return err ? rig_error_set(err, "reset before the boot: %s", rig_pci_error()) : 0;
+	if (err)
+		return rig_error_set(err, "reset before the boot: %s", rig_pci_error());
+	tell(dev, "reset", "");
+	return 0;
 }
 
 static int map_memory(struct rig_dev *dev)
@@ -215,7 +225,10 @@ static int start_dma(struct rig_dev *dev)
 
 	if (!err)
 		err = rig_pci_bus_master(dev->pci, true);
-	return err ? rig_error_set(err, "bus mastering: %s", rig_pci_error()) : 0;
+	if (err)
+		return rig_error_set(err, "bus mastering: %s", rig_pci_error());
+	tell(dev, "memory BAR and bus mastering", "");
+	return 0;
 }
 
 /* From a taken function to one that serves submissions. */
@@ -234,7 +247,11 @@ static int bring_up(struct rig_dev *dev, rig_atomic_u64 *word)
 	if (dev->facts.clock_hz)
 		dev->hot = &hot_timed;
 	fill_record(dev);
-	return rig_dev_progress_open(dev);
+	tell(dev, "pools, words, page tables, queues", "");
+	err = rig_dev_progress_open(dev);
+	if (!err)
+		tell(dev, "interrupts and poller", "");
+	return err;
 }
 
 static void init_locks(struct rig_dev *dev)

@@ -57,6 +57,7 @@ static int take(
 			rig_pci_fork_release();
 			return refuse(why, why_bytes, err, rig_error());
 		}
+		rig_logf(&o->log, RIG_LOG_DEBUG, RIG_DRIVER_STEP "starting the model");
 		break;
 	case RIG_SPEC_VFIO_USER:
 		options.kind = RIG_PCI_VFIO_USER_PATH;
@@ -72,6 +73,8 @@ static int take(
 	err = rig_pci_open(pci, &options, why, why_bytes);
 	if (err && *sim)
 		rig_sim_end(*sim);
+	if (!err)
+		rig_logf(&o->log, RIG_LOG_DEBUG, RIG_DRIVER_STEP "taking the function");
 	return err;
 }
 

@@ -194,6 +194,24 @@ static void a_device_that_is_lost_ends_it_with_the_reason(void **state)
 	sys_assert_failed(&result, LOST, "no progress for 300 ms");
 }
 
+static void an_open_is_told_by_phase(void **state)
+{
+	static const char *const phases[] = {"starting the model", "taking the function", "reset",
+	        "boot stage firmware", "interrupts and poller", "the first launch",
+	        "open to first completed work"};
+	struct sys_result result;
+	size_t i;
+
+	(void)state;
+	sys_run(&result, "rigctl bench sim --open");
+	sys_assert_done(&result);
+	for (i = 0; i < sizeof(phases) / sizeof(phases[0]); i++)
+		if (!strstr(result.out, phases[i]))
+			fail_msg("no phase \"%s\" in:\n%s", phases[i], result.out);
+	sys_run(&result, "rigctl bench sim --open --json");
+	sys_assert_failed(&result, USAGE, "--open goes without");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +222,7 @@ int main(void)
 	        cmocka_unit_test(the_table_says_that_the_board_is_a_model),
 	        cmocka_unit_test(bad_usage_is_told_and_measures_nothing),
 	        cmocka_unit_test(a_device_that_is_lost_ends_it_with_the_reason),
+	        cmocka_unit_test(an_open_is_told_by_phase),
 	};
 
 	return cmocka_run_group_tests(tests, sys_setup, sys_teardown);
