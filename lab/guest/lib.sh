@@ -18,6 +18,10 @@ place() {
 	b) echo 0000:00:08.0 ;;  # the same with an aperture of 16 MiB
 	c) echo 0000:01:00.0 ;;  # the same as a, behind a port that can unplug it
 	d) echo 0000:00:0a.0 ;;  # the same as a, whose process may be killed
+	e) echo 0000:02:00.0 ;;  # two more, which share a group: functions of one device that nothing isolates
+	f) echo 0000:02:00.1 ;;
+	g) echo 0000:03:01.0 ;;  # two edus that share a group and have no reset of their own: behind a conventional bridge
+	h) echo 0000:03:02.0 ;;
 	esac
 }
 
@@ -75,6 +79,17 @@ await() {
 	until "$@"; do
 		sleep 0.1
 	done
+}
+
+# soon COMMAND ...: a second at the most, as the program that said "noticed after N ms" measured it, in one of three
+# tries: the machine may have been away.
+soon() {
+	for _ in 1 2 3; do
+		"$@"
+		ms=$(sed -n 's/^noticed after \([0-9]*\) ms$/\1/p' /tmp/said)
+		[ "${ms:-9999}" -gt 1000 ] || return 0
+	done
+	fail "noticed after $ms ms, three times"
 }
 
 # flr NAME: the command that resets the function from outside of its driver.

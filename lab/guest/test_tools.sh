@@ -39,6 +39,38 @@ unbind_is_refused_while_a_process_holds_the_function() {
 	end_endless
 }
 
+disk_of() {
+	for disk in "/sys/bus/pci/devices/$(place "$1")"/nvme/nvme*/nvme*n1; do
+		echo "/dev/${disk##*/}"
+	done
+}
+
+# A kernel without a file system for disks knows them as in use all the same: whoever mounts one claims it, as this does.
+bind_is_refused_for_a_function_that_holds_a_mounted_disk() {
+	disk=$(disk_of nvme)
+	if grep -qw ext2 /proc/filesystems; then
+		mke2fs "$disk"
+		mkdir -p /tmp/disk
+		mount -t ext2 "$disk" /tmp/disk
+		status 1 rigctl bind "$(place nvme)"
+		umount /tmp/disk
+	else
+		lab_device claim "$disk" >/tmp/claim &
+		await grep -q claimed /tmp/claim
+		status 1 rigctl bind "$(place nvme)"
+		kill %1
+		wait %1 || :
+	fi
+	said mounted
+	same "nvme's driver" "$(driver_of nvme)" nvme
+	status 0 rigctl bind --dry-run "$(place nvme)"
+}
+
+bench_tells_an_open_by_phase() {
+	status 0 rigctl bench "$(device a)" --open
+	said 'boot stage firmware'
+	said 'open to first completed work'
+}
 
 reset_and_regs_work_on_a_function() {
 	status 0 rigctl reset "$(device a)"

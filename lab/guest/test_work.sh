@@ -52,7 +52,35 @@ submit_and_poll_make_no_call() {
 }
 
 edu_copies_under_its_mask_beside_a_board_with_high_addresses() {
-	status 0 lab_device edu "$(device a)" "$(device edu)"
+	status 0 lab_device beside "$(device a)" "$(device edu)"
+}
+
+# Large pages, as for a device of its own: the emulated IOMMU tells QEMU of every page that it maps.
+a_gibibyte_of_arena_takes_few_calls() {
+	was=$(cat /proc/sys/vm/nr_hugepages)
+	echo 640 >/proc/sys/vm/nr_hugepages
+	case $TRANSPORT in
+	noiommu) status 0 lab_device arena "$(device a)" 2 ;;
+	*) status 0 lab_device arena "$(device a)" 1024 ;;
+	esac
+	echo "$was" >/proc/sys/vm/nr_hugepages
+}
+
+# Its 28 bits reach 256 MiB, and which large pages are handed out first is the kernel's affair: more of them until they
+# lie there.
+edu_works_without_an_iommu() {
+	was=$(cat /proc/sys/vm/nr_hugepages)
+	for pages in 64 480 500 520 540 560 580 600; do
+		echo $pages >/proc/sys/vm/nr_hugepages
+		if lab_device edu "$(device edu)" >/tmp/said 2>&1; then
+			pages=enough
+			break
+		fi
+		grep 'DMA mask' /tmp/said || break
+	done
+	echo "$was" >/proc/sys/vm/nr_hugepages
+	cat /tmp/said
+	same "edu's large pages" "$pages" enough
 }
 
 work_of_two_functions_waits_on_each_other() {

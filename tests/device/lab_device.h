@@ -27,11 +27,18 @@ void check_pair(char **argument);
 void check_outside(char **argument);
 void check_many(char **argument);
 void check_edu(char **argument);
+void check_edu_beside(char **argument);
 void check_peer(char **argument);
 void check_no_peer(char **argument);
 void check_lender(char **argument);
 void check_dmabuf(char **argument);
 void check_no_dmabuf(char **argument);
+void check_signalled(char **argument);
+void check_arena(char **argument);
+void check_claim(char **argument);
+void check_intx(char **argument);
+void check_hot(char **argument);
+void check_group(char **argument);
 
 /* ---- What they share ---- */
 
@@ -66,6 +73,11 @@ void lab_work_end(struct lab_work *work);
 void lab_works(struct rig_device *device);
 /* Submits a launch that never ends, once the device has done other work. */
 struct rig_point lab_endless(struct lab_work *work, struct rig_device *device);
+
+/* The first descriptor of this process that /proc/self/fd shows as `name` or something that begins so; -1.
+   And how many there are. */
+int lab_descriptor(const char *name);
+unsigned lab_descriptors(const char *name);
 
 struct lab_counts {
 	unsigned long fds, mappings, threads, locked_kb, pinned_kb;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Devices that begin and end. */
+#include <linux/vfio.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lab_device.h"
+#include "raw.h"
 
 #define WARM_UP 2 /* cycles in which libraries may open what they keep */
 
@@ -44,47 +47,73 @@ void check_endless(char **argument)
 	lab_fail("a launch that never ends ended: %s", rig_error());
 }
 
-/* The device leaves while it works: the wait ends with a reason. What this process holds stays until it is
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* The command, from a shell; then polls until the work is no longer pending. Prints how long that took. */
+static void lose(const char *command, struct rig_point point)
+{
+	uint64_t since;
+	int reached;
+
+	if (system(command) != 0)
+		lab_fail("%s: failed", command);
+	since = now_ms();
+	do
+		reached = rig_reached(point);
+	while (!reached);
+	printf("noticed after %llu ms\n", (unsigned long long)(now_ms() - since));
+	if (reached != RIG_LOST)
+		lab_fail("polling for the launch answered %d, not RIG_LOST", reached);
+	lab_check(rig_wait(point) == RIG_LOST, "the wait for the launch answers RIG_LOST");
+}
+
+/* words: what the reason must say; NULL: anything. */
+static void check_reason(struct rig_device *device, const char *words)
+{
+	const char *reason = "";
+
+	lab_check(rig_lost(device, &reason), "the device is lost");
+	printf("lost: %s\n", reason);
+	if (words && !strstr(reason, words))
+		lab_fail("the reason does not say \"%s\"", words);
+}
+
+/* The device leaves while it works: polling ends with a reason. What this process holds stays until it is
  * killed. */
 void check_leaves(char **argument)
 {
 	struct rig_device *device = lab_open(argument[0]);
-	const char *reason = "";
 	struct lab_work work;
 	struct rig_point point = lab_endless(&work, device);
 
-	if (system(argument[1]) != 0)
-		lab_fail("%s: failed", argument[1]);
-	lab_check(rig_wait(point) == RIG_LOST, "the wait for the launch answers RIG_LOST");
-	lab_check(rig_lost(device, &reason), "the device is lost");
-	printf("lost: %s\n", reason);
+	lose(argument[1], point);
+	check_reason(device, argument[2]);
 	pause();
 }
 
-/* Something ends the device while a launch runs: the wait ends, with a reason, and everything comes back. */
+/* Something ends the device while a launch runs: polling ends, with a reason, and everything comes back. */
 void check_lost(char **argument)
 {
 	const bool again = !strcmp(argument[1], "again");
 	struct lab_counts before, after;
 	struct rig_device *device;
 	struct lab_work work;
-	const char *reason = "";
 	struct rig_point point;
 	struct rig_buffer *kept;
-	int err;
 
 	check_works(argument);
 	before = lab_count();
 	device = lab_open(argument[0]);
 	lab_must(rig_buffer_create(device, RIG_PINNED, 1 << 20, &kept), "buffer");
 	point = lab_endless(&work, device);
-	if (system(argument[2]) != 0)
-		lab_fail("%s: failed", argument[2]);
-	err = rig_wait(point);
-	if (err != RIG_LOST)
-		lab_fail("the wait for the launch answered %d, not RIG_LOST", err);
-	lab_check(rig_lost(device, &reason), "the device is lost");
-	printf("lost: %s\n", reason);
+	lose(argument[2], point);
+	check_reason(device, argument[3]);
 	rig_buffer_put(kept);
 	lab_work_end(&work);
 	lab_close(device);
@@ -95,4 +124,30 @@ void check_lost(char **argument)
 	printf("opening again: %s\n", again ? "works" : rig_error());
 	after = lab_count();
 	lab_same(&before, &after);
+}
+
+/* The library's descriptor of a function that it drives: one that is called so. */
+static int device_of_library(void)
+{
+	int fd = lab_descriptor("anon_inode:[vfio-device]");
+
+	return fd < 0 ? lab_descriptor("/dev/vfio/devices/") : fd;
+}
+
+/* The kernel's two messages about a function, by the kernel's own way to try them. */
+void check_signalled(char **argument)
+{
+	const bool error = !strcmp(argument[1], "error");
+	struct rig_device *device = lab_open(argument[0]);
+	struct raw raw = {.device = device_of_library()};
+	struct lab_work work;
+	struct rig_point point = lab_endless(&work, device);
+
+	lab_check(raw.device >= 0, "the library has a descriptor of the function");
+	raw_signal(&raw, error ? VFIO_PCI_ERR_IRQ_INDEX : VFIO_PCI_REQ_IRQ_INDEX);
+	lose("true", point);
+	check_reason(device, error ? "it reported an error" : "the system asks for it back");
+	lab_work_end(&work);
+	lab_close(device);
+	check_works(argument);
 }

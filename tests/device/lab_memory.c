@@ -12,9 +12,7 @@
 #include "rig_edu.h"
 
 #define PAGE          4096u
-#define MAX_FDS       256
 #define MAX_IOAS      16u
-#define LINK_BYTES    100
 #define EDU_BYTES     4096u
 #define PEER_BYTES    65536u
 #define EDU_ROUNDS    4
@@ -37,21 +35,14 @@ static void *pages(size_t bytes)
 	return host;
 }
 
-/* The library's container or iommufd, as this process's descriptor table shows it. */
+/* The library's container or iommufd. */
 static int container_of_library(const char *node)
 {
-	char path[LINK_BYTES], link[LINK_BYTES];
-	int fd;
+	int fd = lab_descriptor(node);
 
-	for (fd = 0; fd < MAX_FDS; fd++) {
-		ssize_t n;
-
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		n = readlink(path, link, sizeof(link) - 1);
-		if (n > 0 && (size_t)n == strlen(node) && !strncmp(link, node, (size_t)n))
-			return fd;
-	}
-	lab_fail("the library has no descriptor of %s", node);
+	if (fd < 0)
+		lab_fail("the library has no descriptor of %s", node);
+	return fd;
 }
 
 /* Takes a page from the device behind the library's back. */
@@ -162,9 +153,20 @@ static void factorial(struct rig_device *edu)
 	rig_buffer_put(fixed.buffer);
 }
 
+void check_edu(char **argument)
+{
+	struct rig_device *edu = lab_open(argument[0]);
+	unsigned i;
+
+	for (i = 0; i < EDU_ROUNDS; i++)
+		copy_through(edu, i);
+	factorial(edu);
+	lab_close(edu);
+}
+
 /* Two boards of one process, each with the addresses that its mask allows: argument[0] the RVX-1, argument[1]
  * edu. */
-void check_edu(char **argument)
+void check_edu_beside(char **argument)
 {
 	struct rig_device *board = lab_open(argument[0]), *edu = lab_open(argument[1]);
 	struct rig_buffer *high;

@@ -6,9 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EXIT_SKIPPED 77
+#define LEVEL_DEBUG  3 /* of rig_vfio_options.log */
 #define PATH_BYTES   300
+#define MAX_FDS      256
 #define GROUPS       3u
 #define THREADS      8u
 #define IDS_WORDS    16u /* of a thread: tests/kernels/ids.k.c */
@@ -71,8 +74,8 @@ unsigned long lab_number(const char *text)
 static void say(void *arg, int level, const char *text)
 {
 	(void)arg;
-	(void)level;
-	fprintf(stderr, "log: %s\n", text);
+	if (level < LEVEL_DEBUG)
+		fprintf(stderr, "log: %s\n", text);
 }
 
 int lab_try_open(const char *text, struct rig_device **device)
@@ -173,6 +176,33 @@ struct rig_point lab_endless(struct lab_work *work, struct rig_device *device)
 }
 
 /* ---- Counts ---- */
+
+static bool is_called(int fd, const char *name)
+{
+	char path[PATH_BYTES], link[PATH_BYTES];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = readlink(path, link, sizeof(link) - 1);
+	return n > 0 && (size_t)n >= strlen(name) && !strncmp(link, name, strlen(name));
+}
+
+int lab_descriptor(const char *name)
+{
+	for (int fd = 0; fd < MAX_FDS; fd++)
+		if (is_called(fd, name))
+			return fd;
+	return -1;
+}
+
+unsigned lab_descriptors(const char *name)
+{
+	unsigned n = 0;
+
+	for (int fd = 0; fd < MAX_FDS; fd++)
+		n += is_called(fd, name);
+	return n;
+}
 
 static unsigned long entries(const char *path)
 {

@@ -279,3 +279,13 @@ void raw_reset(const struct raw *raw)
 {
 	must(ioctl(raw->device, VFIO_DEVICE_RESET), "VFIO_DEVICE_RESET");
 }
+
+void raw_signal(const struct raw *raw, unsigned index)
+{
+	struct vfio_irq_set set = {.argsz = sizeof(set),
+	        .flags = VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_ACTION_TRIGGER,
+	        .index = index,
+	        .count = 1};
+
+	must(ioctl(raw->device, VFIO_DEVICE_SET_IRQS, &set), "VFIO_DEVICE_SET_IRQS");
+}

@@ -50,6 +50,8 @@ void raw_enable(const struct raw *raw);
 unsigned raw_vectors(const struct raw *raw);
 int raw_vector_event(const struct raw *raw, unsigned vector);
 void raw_reset(const struct raw *raw);
+/* Makes the kernel signal interrupt `index` of vfio.h as if the function had caused it. */
+void raw_signal(const struct raw *raw, unsigned index);
 
 /* Unless `ok`, ends the program with what should have been. */
 void raw_check(bool ok, const char *what);
