@@ -24,6 +24,8 @@ static bool is_gone(struct rig_dev *dev)
 /* Whether no work can run any more. */
 static bool end_work(struct rig_dev *dev)
 {
+	/* What has left would keep a reset waiting for its return. */
+	(void)rig_pci_check(dev->pci);
 	if (is_gone(dev))
 		return true;
 	dev->board->halt(&dev->port);
