@@ -38,28 +38,50 @@ int rig_rt_buffer_over(struct rig_rt_mem *mem, void *region, struct rig_buffer *
 	return *buffer ? 0 : no_host_memory();
 }
 
-int rig_buffer_create(
+static inline struct rig_buffer *hand_out(struct rig_rt_mem *mem, uint64_t bytes)
+{
+	mem->whole.bytes = bytes;
+	atomic_store_explicit(&mem->whole.refs, 1, memory_order_relaxed);
+	return &mem->whole;
+}
+
+/* What is not in the cache at once. */
+__attribute__((noinline)) static int create(
         struct rig_device *device, enum rig_memory kind, uint64_t bytes, struct rig_buffer **buffer)
 {
-	struct rig_rt_mem *mem = NULL;
-	int code = rig_rt_given2(device, "device", buffer, "buffer");
+	struct rig_rt_mem *mem;
+	int code;
 
-	if (code)
-		return code;
 	if (kind != RIG_DEVICE && kind != RIG_PINNED && kind != RIG_MAPPED)
 		return rig_error_set(-EINVAL, "kind %d is no kind of memory", (int)kind);
 	if (!rig_rt_is_live(device))
 		return rig_rt_lost_error(device);
-	if (bytes) {
-		code = rig_rt_mem_alloc(device, kind, bytes, &mem);
-		/* A window may be smaller than the memory behind it. */
-		if (code == -ENOMEM && kind == RIG_MAPPED)
-			code = rig_rt_mem_alloc(device, RIG_PINNED, bytes, &mem);
-		if (code)
-			return code;
+	if (!bytes) {
+		*buffer = make(device, NULL, NULL, NULL, 0);
+		return *buffer ? 0 : no_host_memory();
 	}
-	*buffer = make(device, mem, mem ? mem->region : NULL, mem ? &mem->at : NULL, bytes);
-	return *buffer ? 0 : no_host_memory();
+	code = rig_rt_mem_alloc(device, kind, bytes, &mem);
+	/* A window may be smaller than the memory behind it. */
+	if (code == -ENOMEM && kind == RIG_MAPPED)
+		code = rig_rt_mem_alloc(device, RIG_PINNED, bytes, &mem);
+	if (!code)
+		*buffer = hand_out(mem, bytes);
+	return code;
+}
+
+int rig_buffer_create(
+        struct rig_device *device, enum rig_memory kind, uint64_t bytes, struct rig_buffer **buffer)
+{
+	struct rig_rt_mem *mem;
+	int code = rig_rt_given2(device, "device", buffer, "buffer");
+
+	if (code)
+		return code;
+	mem = rig_rt_mem_cached(device, kind, bytes);
+	if (__builtin_expect(!mem, 0))
+		return create(device, kind, bytes, buffer);
+	*buffer = hand_out(mem, bytes);
+	return 0;
 }
 
 int rig_buffer_of_host(struct rig_device *device, void *host, uint64_t bytes, struct rig_buffer **buffer)
@@ -165,13 +187,28 @@ struct rig_buffer *rig_buffer_get(struct rig_buffer *buffer)
 	return buffer;
 }
 
-void rig_buffer_put(struct rig_buffer *buffer)
+__attribute__((noinline)) static void put_made(struct rig_buffer *buffer)
 {
-	if (!buffer || atomic_fetch_sub_explicit(&buffer->refs, 1, memory_order_acq_rel) != 1)
-		return;
 	rig_rt_mem_put(buffer->mem);
 	rig_device_put(buffer->device);
 	free(buffer);
+}
+
+void rig_buffer_put(struct rig_buffer *buffer)
+{
+	struct rig_rt_mem *mem;
+
+	if (!buffer)
+		return;
+	/* Who holds the last reference is alone with it. */
+	if (atomic_load_explicit(&buffer->refs, memory_order_acquire) != 1 &&
+	        atomic_fetch_sub_explicit(&buffer->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	mem = buffer->mem;
+	if (mem && buffer == &mem->whole)
+		rig_rt_mem_put(mem);
+	else
+		put_made(buffer);
 }
 
 struct rig_device *rig_buffer_device(const struct rig_buffer *buffer)

@@ -12,14 +12,6 @@ static void set_side(
 	side->pitch = bytes;
 }
 
-static bool set_use(struct rig_rt_use *use, const struct rig_buffer *buffer, bool write)
-{
-	use->mem = buffer->mem;
-	use->stamp = rig_rt_stamp_claim(buffer->mem, buffer->device->slot);
-	use->write = write;
-	return use->stamp != NULL;
-}
-
 int rig_rt_copy_submit(struct rig_device *d, const struct rig_buffer *dst, uint64_t dst_offset,
         const struct rig_buffer *src, uint64_t src_offset, uint64_t bytes, struct rig_point *point)
 {
@@ -28,6 +20,7 @@ int rig_rt_copy_submit(struct rig_device *d, const struct rig_buffer *dst, uint6
 	struct rig_part part = {.queue = (uint32_t)d->facts.copy_engine, .kind = RIG_COPY};
 	struct rig_run run = {0};
 	struct rig_rt_job job = {.device = d, .parts = &part, .nparts = 1, .scratch = scratch, .run = &run};
+	int code;
 
 	if (!d->facts.has_copy_engine)
 		return rig_error_set(-ENOTSUP, "%s has no copy engine", d->name);
@@ -35,8 +28,11 @@ int rig_rt_copy_submit(struct rig_device *d, const struct rig_buffer *dst, uint6
 	set_side(&part.u.copy.src, src, src_offset, bytes);
 	part.u.copy.row_bytes = bytes;
 	part.u.copy.rows = 1;
-	if (!set_use(&uses[0], dst, true) || !set_use(&uses[1], src, false))
-		return rig_error_set(-ENOMEM, "no host memory for the stamps of a copy");
+	code = rig_rt_use_set(&uses[0], dst->mem, d, true);
+	if (!code)
+		code = rig_rt_use_set(&uses[1], src->mem, d, false);
+	if (code)
+		return code;
 	job.uses = uses;
 	job.nuses = 2;
 	return rig_rt_submit(&job, NULL, 0, point);

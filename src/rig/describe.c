@@ -140,19 +140,16 @@ static int add_fixed(struct draft *f, struct rig_buffer *buffer, bool write, con
 {
 	struct rig_submission *s = f->s;
 	struct rig_rt_use *use = &s->fixed_uses[s->nfixed];
+	int code;
 
 	if (!buffer)
 		return rig_error_set(-EINVAL, "%s: the buffer is NULL", what);
 	if (buffer->device != s->device)
 		return rig_error_set(-EINVAL, "%s: the buffer is %s's, not %s's; borrow it", what,
 		        buffer->device->name, s->device->name);
-	if (buffer->mem) {
-		use->stamp = rig_rt_stamp_claim(buffer->mem, s->device->slot);
-		if (!use->stamp)
-			return rig_error_set(-ENOMEM, "no host memory for a stamp");
-	}
-	use->mem = buffer->mem;
-	use->write = write;
+	code = rig_rt_use_set(use, buffer->mem, s->device, write);
+	if (code)
+		return code;
 	s->fixed[s->nfixed++] = rig_buffer_get(buffer);
 	return 0;
 }

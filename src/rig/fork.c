@@ -8,7 +8,8 @@
 static const uint32_t always_alive = 1;
 const uint32_t *rig_rt_alive = &always_alive;
 
-static uint32_t *alive; /* what rig_rt_alive points to from the first open on */
+static atomic_bool ready; /* all of this was made */
+static uint32_t *alive;   /* what rig_rt_alive points to from the first open on */
 
 static void prepare(void)
 {
@@ -40,7 +41,7 @@ static void orphan(struct rig_device *d)
 		(void)strcpy(dead->reason, "inherited by a forked child");
 		dead->reached = rig_rt_word(d->slot);
 		atomic_store(&dead->last, UINT64_MAX);
-		rig_rt_dead_publish(slot, dead);
+		rig_rt_dead_publish(d->slot, dead);
 		d->dead_published = true;
 		atomic_store(&slot->flags, 0);
 	}
@@ -94,6 +95,7 @@ static int init(void)
 	if (code)
 		return rig_error_set(code, "cannot register the fork handlers: %s", strerror(-code));
 	__atomic_store_n(&rig_rt_words, words, __ATOMIC_RELEASE);
+	atomic_store_explicit(&ready, true, memory_order_release);
 	return 0;
 }
 
@@ -102,10 +104,10 @@ int rig_rt_init(void)
 	static struct rig_rt_lock lock;
 	int code = 0;
 
-	if (__atomic_load_n(&rig_rt_words, __ATOMIC_ACQUIRE))
+	if (atomic_load_explicit(&ready, memory_order_acquire))
 		return 0;
 	rig_rt_lock(&lock);
-	if (!rig_rt_words)
+	if (!atomic_load_explicit(&ready, memory_order_relaxed))
 		code = init();
 	rig_rt_unlock(&lock);
 	return code;

@@ -86,7 +86,7 @@ static void publish_dead(struct rig_device *d, const char *reason)
 	atomic_store_explicit(&dead->last, d->turn ? UINT64_MAX : submitted, memory_order_relaxed);
 	if (d->turn || dead->reached < submitted) {
 		d->dead_published = true;
-		rig_rt_dead_publish(slot, dead);
+		rig_rt_dead_publish(d->slot, dead);
 	}
 	atomic_fetch_and_explicit(&slot->flags, ~(uint32_t)RT_SLOT_LIVE, memory_order_release);
 }

@@ -188,6 +188,10 @@ int rig_rt_map_on(struct rig_rt_mem *mem, struct rig_device *d, const struct rig
 		made->device = rig_device_get(d);
 		if (!code)
 			d->module->locate(d->handle, made->region, &made->at);
+		/* Before anyone can use it there: a run that finds the count unchanged may skip the memory.
+		   */
+		atomic_store_explicit(&mem->shared, true, memory_order_relaxed);
+		atomic_fetch_add_explicit(&mem->owner->shares, 1, memory_order_release);
 		kept = insert(mem, made);
 		if (kept != made)
 			unmake(made);

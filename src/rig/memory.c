@@ -5,23 +5,6 @@
 
 #include "rt.h"
 
-#define PAGE UINT64_C(4096)
-/* Up to here sizes are rounded to pages; above, to an eighth of the power of two below. */
-#define SMALL UINT64_C(65536)
-#define PARTS 8u
-
-/* Sizes close to each other share a class, so that the cache finds memory for them. 0: overflow. */
-static uint64_t class_of(uint64_t bytes)
-{
-	uint64_t unit = PAGE;
-
-	if (bytes > SMALL)
-		unit = (UINT64_C(1) << (63 - __builtin_clzll(bytes))) / PARTS;
-	if (bytes > UINT64_MAX - unit)
-		return 0;
-	return (bytes + unit - 1) & ~(unit - 1);
-}
-
 static bool is_counted(const struct rig_device *d, enum rig_memory kind)
 {
 	return kind != RIG_PINNED || d->facts.host_addresses;
@@ -107,6 +90,17 @@ static int ask_driver(struct rig_device *d, enum rig_memory kind, uint64_t bytes
 	return rig_rt_lost_error(d);
 }
 
+static void set_whole(struct rig_rt_mem *mem)
+{
+	struct rig_buffer *whole = &mem->whole;
+
+	whole->device = mem->owner;
+	whole->mem = mem;
+	whole->region = mem->region;
+	whole->at = mem->at;
+	whole->host = mem->at.has_host ? mem->at.host : NULL;
+}
+
 /* One try: budget, then driver. */
 static int try_alloc(struct rig_device *d, enum rig_memory kind, uint64_t bytes, struct rig_rt_mem **made)
 {
@@ -123,6 +117,7 @@ static int try_alloc(struct rig_device *d, enum rig_memory kind, uint64_t bytes,
 		mem->kind = kind;
 		mem->bytes = bytes;
 		mem->counted = counted;
+		set_whole(mem);
 		*made = mem;
 		return 0;
 	}
@@ -172,7 +167,7 @@ static int relay(struct rig_device *d, enum rig_memory kind, uint64_t bytes)
 
 int rig_rt_mem_alloc(struct rig_device *d, enum rig_memory kind, uint64_t bytes, struct rig_rt_mem **mem)
 {
-	uint64_t rounded = class_of(bytes);
+	uint64_t rounded = rig_rt_class_of(bytes);
 	unsigned round;
 	int code;
 
@@ -216,7 +211,9 @@ void rig_rt_mem_get(struct rig_rt_mem *mem)
 
 void rig_rt_mem_put(struct rig_rt_mem *mem)
 {
-	if (mem && atomic_fetch_sub_explicit(&mem->refs, 1, memory_order_acq_rel) == 1)
+	/* Who holds the last reference is alone with it. */
+	if (mem && (atomic_load_explicit(&mem->refs, memory_order_acquire) == 1 ||
+	                   atomic_fetch_sub_explicit(&mem->refs, 1, memory_order_acq_rel) == 1))
 		rig_rt_cache_give(mem);
 }
 

@@ -3,6 +3,8 @@
 
 /* A cache is asked for memory often and may hold much: no more candidates of a bucket are looked at. */
 #define LOOKS 16u
+/* So few that wait are looked through at every put. */
+#define FEW 32u
 
 static unsigned bucket_of(enum rig_memory kind, uint64_t bytes)
 {
@@ -16,27 +18,36 @@ static void wait_list_push(struct rig_device *d, struct rig_rt_mem *mem)
 	rig_rt_lock(&d->memory);
 	mem->next = d->store.waiting;
 	d->store.waiting = mem;
+	d->store.nwaiting++;
 	rig_rt_unlock(&d->memory);
 }
 
-static void cache_push(struct rig_device *d, struct rig_rt_mem *mem)
+static inline void cache_push(struct rig_device *d, struct rig_rt_mem *mem)
 {
 	unsigned bucket = bucket_of(mem->kind, mem->bytes);
 
-	rig_rt_uses_forget(mem, d->slot);
-	rig_rt_lock(&d->memory);
+	rig_rt_lock_raw(&d->memory);
 	mem->next = d->store.cache[bucket];
 	d->store.cache[bucket] = mem;
 	d->store.cached += mem->bytes;
-	rig_rt_unlock(&d->memory);
+	rig_rt_unlock_raw(&d->memory);
 	rig_rt_note_memory(d);
 }
 
+/* Not counted in rig_locks_held where it is taken for every buffer: nothing that asks runs under it. */
+
 /* What the host addresses is handed out only once the device's own work on it is done too: the program may
    store to it at once. Other memory is ordered by the device. */
-static bool is_ready(struct rig_rt_mem *mem)
+static inline bool is_ready(struct rig_rt_mem *mem)
 {
-	return !mem->at.has_host || rig_rt_uses_over(mem, 0);
+	uint64_t first;
+
+	if (!mem->at.has_host)
+		return true;
+	first = atomic_load_explicit(&mem->uses.word[0], memory_order_acquire);
+	if (!atomic_load_explicit(&mem->uses.word[1], memory_order_acquire))
+		return rig_rt_point_over(first);
+	return rig_rt_uses_over(mem, 0);
 }
 
 struct rig_rt_mem *rig_rt_cache_take(struct rig_device *d, enum rig_memory kind, uint64_t bytes)
@@ -44,7 +55,7 @@ struct rig_rt_mem *rig_rt_cache_take(struct rig_device *d, enum rig_memory kind,
 	struct rig_rt_mem **at, *mem;
 	unsigned looks = 0;
 
-	rig_rt_lock(&d->memory);
+	rig_rt_lock_raw(&d->memory);
 	at = &d->store.cache[bucket_of(kind, bytes)];
 	for (; (mem = *at) && looks < LOOKS; at = &mem->next, looks++)
 		if (mem->bytes == bytes && mem->kind == kind && is_ready(mem))
@@ -56,9 +67,33 @@ struct rig_rt_mem *rig_rt_cache_take(struct rig_device *d, enum rig_memory kind,
 		d->store.cached -= mem->bytes;
 		atomic_store_explicit(&mem->refs, 1, memory_order_relaxed);
 	}
-	rig_rt_unlock(&d->memory);
+	rig_rt_unlock_raw(&d->memory);
 	if (mem)
 		rig_rt_note_memory(d);
+	return mem;
+}
+
+struct rig_rt_mem *rig_rt_mem_cached(struct rig_device *d, enum rig_memory kind, uint64_t bytes)
+{
+	uint64_t rounded = rig_rt_class_of(bytes);
+	struct rig_rt_mem **at, *mem;
+
+	if (d->facts.host_addresses)
+		kind = RIG_DEVICE;
+	if (!rig_rt_is_live(d) || bytes > __atomic_load_n(&d->store.budget, __ATOMIC_RELAXED))
+		return NULL;
+	at = &d->store.cache[bucket_of(kind, rounded)];
+	rig_rt_lock_raw(&d->memory);
+	mem = *at;
+	if (!mem || mem->bytes != rounded || mem->kind != kind || !is_ready(mem)) {
+		rig_rt_unlock_raw(&d->memory);
+		return NULL;
+	}
+	*at = mem->next;
+	d->store.cached -= rounded;
+	rig_rt_unlock_raw(&d->memory);
+	atomic_store_explicit(&mem->refs, 1, memory_order_relaxed);
+	rig_rt_note_memory(d);
 	return mem;
 }
 
@@ -74,10 +109,12 @@ static void settle(struct rig_device *d, struct rig_rt_mem *mem)
 
 	if (live && is_cached(mem)) {
 		/* Mappings end with the buffers: a cache must not hold other devices. */
-		if (rig_rt_uses_over(mem, d->slot) && rig_rt_maps_destroy(mem))
+		if (rig_rt_uses_settle(mem, d->slot) && rig_rt_maps_destroy(mem)) {
+			atomic_store_explicit(&mem->shared, false, memory_order_relaxed);
 			cache_push(d, mem);
-		else
+		} else {
 			wait_list_push(d, mem);
+		}
 		return;
 	}
 	if (rig_rt_life_of(d) == RT_ORPHANED || rig_rt_uses_over(mem, 0))
@@ -86,15 +123,42 @@ static void settle(struct rig_device *d, struct rig_rt_mem *mem)
 	wait_list_push(d, mem);
 }
 
+/* Whether no other device ever used it: at most the first word is taken. */
+static inline bool is_only_of(struct rig_rt_mem *mem, uint32_t slot)
+{
+	uint64_t first = atomic_load_explicit(&mem->uses.word[0], memory_order_acquire);
+
+	return !first || (rig_rt_slot_of(first) == slot &&
+	                         !atomic_load_explicit(&mem->uses.word[1], memory_order_acquire));
+}
+
+/* Takes back what is due if little waits, or twice as much as the last look left: so that a put costs what is
+   added, not what waits. Allocations look in any case. */
+static void look_through(struct rig_device *d)
+{
+	bool due;
+
+	rig_rt_lock(&d->memory);
+	due = d->store.nwaiting && (d->store.nwaiting <= FEW || d->store.nwaiting >= d->store.look_at);
+	rig_rt_unlock(&d->memory);
+	if (due)
+		rig_rt_drain(d);
+}
+
 void rig_rt_cache_give(struct rig_rt_mem *mem)
 {
 	struct rig_device *d = mem->owner;
 
-	if (rig_rt_is_live(d) && is_cached(mem) && !mem->maps && rig_rt_uses_over(mem, d->slot)) {
+	if (rig_rt_is_live(d) && is_cached(mem) && !mem->maps &&
+	        (is_only_of(mem, d->slot) || rig_rt_uses_settle(mem, d->slot))) {
 		cache_push(d, mem);
 		/* Lost meanwhile: what emptied the cache may have looked before. */
 		if (rig_rt_is_live(d))
 			return;
+	} else if (rig_rt_is_live(d)) {
+		settle(d, mem);
+		look_through(d);
+		return;
 	} else {
 		wait_list_push(d, mem);
 	}
@@ -112,6 +176,7 @@ static struct rig_rt_mem *take_waiting(struct rig_device *d)
 	return list;
 }
 
+/* Also starts the count anew: what is put back counts again. */
 static struct rig_rt_deferred *take_deferred(struct rig_device *d)
 {
 	struct rig_rt_deferred *list;
@@ -119,8 +184,17 @@ static struct rig_rt_deferred *take_deferred(struct rig_device *d)
 	rig_rt_lock(&d->memory);
 	list = d->store.deferred;
 	d->store.deferred = NULL;
+	d->store.nwaiting = 0;
+	d->store.look_at = UINT32_MAX;
 	rig_rt_unlock(&d->memory);
 	return list;
+}
+
+static void end_look(struct rig_device *d)
+{
+	rig_rt_lock(&d->memory);
+	d->store.look_at = 2 * d->store.nwaiting + FEW;
+	rig_rt_unlock(&d->memory);
 }
 
 static void deferred_push(struct rig_device *d, struct rig_rt_deferred *deferred)
@@ -128,6 +202,7 @@ static void deferred_push(struct rig_device *d, struct rig_rt_deferred *deferred
 	rig_rt_lock(&d->memory);
 	deferred->next = d->store.deferred;
 	d->store.deferred = deferred;
+	d->store.nwaiting++;
 	rig_rt_unlock(&d->memory);
 }
 
@@ -171,6 +246,7 @@ void rig_rt_drain(struct rig_device *d)
 		list = mem->next;
 		settle(d, mem);
 	}
+	end_look(d);
 	if (rig_rt_life_of(d) >= RT_STOPPED)
 		rig_rt_trim(d, 0);
 	rig_device_put(d);
@@ -190,8 +266,18 @@ void rig_rt_drain_all(void)
 
 void rig_rt_defer(struct rig_device *d, struct rig_rt_deferred *deferred)
 {
-	deferred_push(d, deferred);
-	rig_rt_drain(d);
+	/* What it gives back may be the last that holds the device. */
+	(void)rig_device_get(d);
+	if (!rig_rt_forked() && is_due(d, deferred->value)) {
+		deferred->run(deferred);
+	} else {
+		deferred_push(d, deferred);
+	}
+	if (rig_rt_is_live(d))
+		look_through(d);
+	else
+		rig_rt_drain(d);
+	rig_device_put(d);
 }
 
 /* Unlinks cached memory that nothing uses, down to `keep` bytes. */

@@ -78,7 +78,6 @@ static inline int rig_rt_given2(const void *a, const char *a_name, const void *b
 struct rig_rt_slot {
 	_Atomic uint64_t submitted, committed;
 	_Atomic uint32_t flags;
-	_Atomic(struct rig_rt_dead *) dead;
 	struct rig_device *device; /* under the registry's lock */
 	uint64_t base;             /* under the registry's lock: the device's values start after it */
 };
@@ -108,12 +107,34 @@ static inline uint64_t rig_rt_value_of(uint64_t bits)
 	return bits & ((UINT64_C(1) << RIG_VALUE_BITS) - 1);
 }
 
-/* The array, for a slot that was handed out. */
+/* Of each slot. */
+extern _Atomic(struct rig_rt_dead *) rig_rt_deads[RIG_WORD_COUNT];
+
+/* The array; before the first open one of zeroes. */
 extern rig_atomic_u64 *rig_rt_words;
+
+static inline rig_atomic_u64 *rig_rt_words_now(void)
+{
+	return __atomic_load_n(&rig_rt_words, __ATOMIC_RELAXED);
+}
 
 static inline uint64_t rig_rt_word(uint32_t slot)
 {
-	return rig_word_load(&rig_rt_words[slot]);
+	return rig_word_load(&rig_rt_words_now()[slot]);
+}
+
+/*
+ * Whether the point is reached beyond doubt: the word is there and no device of the slot was lost with open
+ * values. False: ask rig_rt_point_state. The highest bit, which no point has, counts as part of the value:
+ * no word is there.
+ */
+static inline bool rig_rt_is_reached(rig_atomic_u64 *words, uint64_t bits)
+{
+	uint16_t slot = (uint16_t)(bits >> RIG_VALUE_BITS);
+	uint64_t value = bits & ~((uint64_t)UINT16_MAX << RIG_VALUE_BITS);
+
+	return rig_word_load(&words[slot]) >= value &&
+	       !atomic_load_explicit(&rig_rt_deads[slot], memory_order_acquire);
 }
 
 /* 0 with a slot, -ENOSPC. */
@@ -124,10 +145,14 @@ void rig_rt_slot_give(uint32_t slot);
 void rig_rt_slots_reborn(void);
 
 /* Adds it to the slot's, for ever; at most one thread at a time for each slot. */
-void rig_rt_dead_publish(struct rig_rt_slot *slot, struct rig_rt_dead *dead);
+void rig_rt_dead_publish(uint32_t slot, struct rig_rt_dead *dead);
 enum rig_rt_state rig_rt_point_state(uint64_t bits);
 /* Whether the work of the point can no longer run, done or dropped: what memory waits for. */
-bool rig_rt_point_over(uint64_t bits);
+static inline bool rig_rt_point_over(uint64_t bits)
+{
+	return rig_rt_word(rig_rt_slot_of(bits)) >= rig_rt_value_of(bits);
+}
+
 /* The live or dying device of a point with a reference, or NULL. */
 struct rig_device *rig_rt_point_device(uint64_t bits);
 /* Sets rig_error for a lost point and answers RIG_LOST. */
@@ -166,6 +191,8 @@ struct rig_rt_store {
 	struct rig_rt_mem *cache[RT_BUCKETS];
 	struct rig_rt_mem *waiting; /* dropped, but other work uses it */
 	struct rig_rt_deferred *deferred;
+	/* Both lists' length, roughly, and from which on what is added looks through them. */
+	uint32_t nwaiting, look_at;
 };
 
 #define RT_STAGES 2u
@@ -222,6 +249,10 @@ struct rig_device {
 	struct rig_rt_record *records, *last_record;
 	uint32_t nrecords;
 	atomic_bool profiled; /* whether `attached` is not empty */
+
+	/* How often memory of it came to be mapped on another device: as long as that does not change, runs
+	   need not look whether others used their memory. */
+	_Atomic uint64_t shares;
 
 	struct rig_rt_lock memory;
 	struct rig_rt_store store;
@@ -311,7 +342,13 @@ void rig_rt_pause(void);
 
 /* The device's progress; reads a word of the driver's own through `signaled` and raises the array's. */
 uint64_t rig_rt_progress(struct rig_device *d);
-int rig_rt_wait_bits(uint64_t bits);
+int rig_rt_wait_slow(uint64_t bits);
+
+static inline int rig_rt_wait_bits(uint64_t bits)
+{
+	return __builtin_expect(rig_rt_is_reached(rig_rt_words_now(), bits), 1) ? 0 : rig_rt_wait_slow(bits);
+}
+
 int rig_rt_wait_value(struct rig_device *d, uint64_t value);
 /* Whether the device is still there, asked now. 0 or RIG_LOST. */
 int rig_rt_ask(struct rig_device *d);
@@ -374,6 +411,16 @@ struct rig_rt_map {
 	struct rig_location at;
 };
 
+struct rig_buffer {
+	_Atomic uint32_t refs;
+	struct rig_device *device; /* a reference; the owner or the one mapped on */
+	struct rig_rt_mem *mem;    /* NULL: no bytes */
+	void *region;              /* on `device` */
+	struct rig_location at;    /* of the region on `device` */
+	void *host;                /* the buffer's first byte, or NULL */
+	uint64_t offset, bytes;
+};
+
 struct rig_rt_mem {
 	_Atomic uint32_t refs;
 	enum rig_memory kind;
@@ -390,6 +437,10 @@ struct rig_rt_mem {
 	struct rig_rt_map *maps;
 	rig_rt_stamp write;
 	struct rig_rt_uses uses;
+	atomic_bool shared; /* another device maps it, or did */
+	/* Of all of it, on the owner: what rig_buffer_create hands out, so that cached memory costs no
+	   allocation. Its device is the memory's reference, and it is free once its count is 0. */
+	struct rig_buffer whole;
 };
 
 /* The stamp word of a slot, claimed if it has none; NULL without memory. */
@@ -398,8 +449,8 @@ rig_rt_stamp *rig_rt_stamp_claim(struct rig_rt_mem *mem, uint32_t slot);
 bool rig_rt_uses_over(struct rig_rt_mem *mem, uint32_t slot);
 /* Blocks until the host may access it. 0 or RIG_LOST. */
 int rig_rt_mem_wait(struct rig_rt_mem *mem, enum rig_access access);
-/* Forgets every use but those of `slot`. */
-void rig_rt_uses_forget(struct rig_rt_mem *mem, uint32_t slot);
+/* Whether rig_rt_uses_over, and then forgets every use but those of `slot`; the memory is no buffer's. */
+bool rig_rt_uses_settle(struct rig_rt_mem *mem, uint32_t slot);
 void rig_rt_uses_fini(struct rig_rt_mem *mem);
 
 int rig_rt_mem_alloc(struct rig_device *d, enum rig_memory kind, uint64_t bytes, struct rig_rt_mem **mem);
@@ -426,19 +477,29 @@ void rig_rt_defer(struct rig_device *d, struct rig_rt_deferred *deferred);
 int rig_rt_reclaim(struct rig_device *d, unsigned round);
 /* Gives cached memory without uses to the driver until at most `keep` bytes are cached. */
 void rig_rt_trim(struct rig_device *d, uint64_t keep);
+#define RT_PAGE UINT64_C(4096)
+/* Up to here sizes are rounded to pages; above, to an eighth of the power of two below. */
+#define RT_SMALL      UINT64_C(65536)
+#define RT_SIZE_PARTS 8u
+
+/* Sizes close to each other share a class, so that the cache finds memory for them. 0: overflow. */
+static inline uint64_t rig_rt_class_of(uint64_t bytes)
+{
+	uint64_t unit = RT_PAGE;
+
+	if (bytes > RT_SMALL)
+		unit = (UINT64_C(1) << (63 - __builtin_clzll(bytes))) / RT_SIZE_PARTS;
+	if (bytes > UINT64_MAX - unit)
+		return 0;
+	return (bytes + unit - 1) & ~(unit - 1);
+}
+
+/* Memory for so many bytes if it is there at once: a live device, and the last that its cache was given of
+   that size. NULL: rig_rt_mem_alloc, which also says what is wrong. */
+struct rig_rt_mem *rig_rt_mem_cached(struct rig_device *d, enum rig_memory kind, uint64_t bytes);
 /* Takes a memory of that size and kind out of the cache, or NULL. */
 struct rig_rt_mem *rig_rt_cache_take(struct rig_device *d, enum rig_memory kind, uint64_t bytes);
 void rig_rt_cache_give(struct rig_rt_mem *mem);
-
-struct rig_buffer {
-	_Atomic uint32_t refs;
-	struct rig_device *device; /* a reference; the owner or the one mapped on */
-	struct rig_rt_mem *mem;    /* NULL: no bytes */
-	void *region;              /* on `device` */
-	struct rig_location at;    /* of the region on `device` */
-	void *host;                /* the buffer's first byte, or NULL */
-	uint64_t offset, bytes;
-};
 
 /* A buffer of all of it, which takes over the reference, on failure too. */
 int rig_rt_buffer_over(struct rig_rt_mem *mem, void *region, struct rig_buffer **buffer);
@@ -452,8 +513,13 @@ int rig_rt_buffer_usable(const struct rig_buffer *buffer);
 struct rig_rt_use {
 	struct rig_rt_mem *mem; /* NULL: nothing */
 	rig_rt_stamp *stamp;    /* of the submitting device */
+	rig_rt_stamp *last;     /* the memory's last write where it is written; else `stamp` again */
+	rig_rt_stamp none;      /* what both are without memory */
 	bool write;
 };
+
+/* Makes a use of the memory, which may be NULL, by `d`: 0 or -ENOMEM. */
+int rig_rt_use_set(struct rig_rt_use *use, struct rig_rt_mem *mem, struct rig_device *d, bool write);
 
 struct rig_rt_launch;
 
@@ -466,6 +532,8 @@ struct rig_rt_job {
 	const struct rig_run *run;
 	const struct rig_rt_use *fixed, *uses; /* the submission's memory and the run's */
 	uint32_t nfixed, nuses;
+	/* All of this memory is the device's own and no other device's, as of `shares` one below; or NULL. */
+	_Atomic uint64_t *private_at;
 	_Atomic uint64_t *last; /* raised to the value; or NULL */
 };
 
@@ -582,7 +650,7 @@ struct rig_submission {
 	uint64_t args_bytes;
 	struct rig_rt_lock keep_lock;
 	struct rig_rt_kept *kept;
-	_Atomic uint64_t last;
+	_Atomic uint64_t last, private_at;
 	struct rig_rt_job job; /* without a run */
 	struct rig_rt_deferred deferred;
 };
@@ -596,6 +664,7 @@ struct rig_run_args {
 	struct rig_submission *submission; /* a reference */
 	_Atomic bool busy;
 	uint32_t unset;
+	_Atomic uint64_t private_at;
 	struct rig_rt_job job;
 	void *args;
 	struct rig_run run;

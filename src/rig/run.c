@@ -70,6 +70,7 @@ int rig_run_make(struct rig_submission *submission, struct rig_run_args **run)
 	made->run.nslots = submission->nslots;
 	rig_rt_job_init(&made->job, submission);
 	made->job.run = &made->run;
+	made->job.private_at = &made->private_at;
 	made->job.uses = made->uses;
 	made->job.nuses = submission->nslots;
 	*run = made;
@@ -201,17 +202,12 @@ static int check_buffer(const struct rig_run_args *run, uint32_t slot, const str
 /* The stamp is claimed now, so that a submit neither allocates nor searches. */
 static int take_buffer(struct rig_run_args *run, uint32_t slot, struct rig_buffer *buffer)
 {
-	struct rig_rt_use *use = &run->uses[slot];
-	rig_rt_stamp *stamp = NULL;
+	int code =
+	        rig_rt_use_set(&run->uses[slot], buffer->mem, buffer->device, slot >= run->submission->reads);
 
-	if (buffer->mem) {
-		stamp = rig_rt_stamp_claim(buffer->mem, buffer->device->slot);
-		if (!stamp)
-			return rig_error_set(-ENOMEM, "no host memory for a stamp");
-	}
-	use->mem = buffer->mem;
-	use->stamp = stamp;
-	use->write = slot >= run->submission->reads;
+	if (code)
+		return code;
+	atomic_store_explicit(&run->private_at, 0, memory_order_relaxed);
 	run->slots[slot].address = rig_buffer_address(buffer);
 	run->slots[slot].handle = buffer->at.handle;
 	run->slots[slot].offset = buffer->offset;
@@ -257,6 +253,7 @@ void rig_rt_job_init(struct rig_rt_job *job, struct rig_submission *s)
 	job->run = &no_run;
 	job->fixed = s->fixed_uses;
 	job->nfixed = s->nfixed;
+	job->private_at = &s->private_at;
 	job->last = &s->last;
 }
 

@@ -11,7 +11,10 @@
 
 struct rig_rt_slot rig_rt_slots[RIG_WORD_COUNT];
 struct rig_rt_lock rig_rt_registry;
-rig_atomic_u64 *rig_rt_words;
+_Atomic(struct rig_rt_dead *) rig_rt_deads[RIG_WORD_COUNT];
+
+static rig_atomic_u64 no_words[RIG_WORD_COUNT];
+rig_atomic_u64 *rig_rt_words = no_words;
 
 /* Slot 0 is the host's. Under the registry's lock. */
 static uint32_t fresh = 1;
@@ -46,15 +49,15 @@ void rig_rt_slots_reborn(void)
 	nfree = 0;
 }
 
-void rig_rt_dead_publish(struct rig_rt_slot *slot, struct rig_rt_dead *dead)
+void rig_rt_dead_publish(uint32_t slot, struct rig_rt_dead *dead)
 {
-	dead->next = atomic_load_explicit(&slot->dead, memory_order_relaxed);
-	atomic_store_explicit(&slot->dead, dead, memory_order_release);
+	dead->next = atomic_load_explicit(&rig_rt_deads[slot], memory_order_relaxed);
+	atomic_store_explicit(&rig_rt_deads[slot], dead, memory_order_release);
 }
 
-static const struct rig_rt_dead *dead_of(const struct rig_rt_slot *slot, uint64_t value)
+static const struct rig_rt_dead *dead_of(uint32_t slot, uint64_t value)
 {
-	const struct rig_rt_dead *dead = atomic_load_explicit(&slot->dead, memory_order_acquire);
+	const struct rig_rt_dead *dead = atomic_load_explicit(&rig_rt_deads[slot], memory_order_acquire);
 
 	for (; dead; dead = dead->next)
 		if (value > dead->reached && value <= atomic_load_explicit(&dead->last, memory_order_acquire))
@@ -74,23 +77,15 @@ enum rig_rt_state rig_rt_point_state(uint64_t bits)
 	if (!value)
 		return RT_REACHED;
 	slot = &rig_rt_slots[index];
-	/* Unset until the first open: no slot was handed out. */
-	if (!__atomic_load_n(&rig_rt_words, __ATOMIC_ACQUIRE))
-		return RT_NO_POINT;
 	if (rig_rt_word(index) >= value)
-		return dead_of(slot, value) ? RT_LOST : RT_REACHED;
+		return dead_of(index, value) ? RT_LOST : RT_REACHED;
 	if (value > atomic_load_explicit(&slot->submitted, memory_order_acquire))
 		return RT_NO_POINT;
 	live = atomic_load_explicit(&slot->flags, memory_order_acquire) & RT_SLOT_LIVE;
 	if (live)
 		return RT_PENDING;
 	/* Not dead and not live: it was reached between the two looks. */
-	return dead_of(slot, value) ? RT_LOST : RT_REACHED;
-}
-
-bool rig_rt_point_over(uint64_t bits)
-{
-	return !rig_rt_value_of(bits) || rig_rt_word(rig_rt_slot_of(bits)) >= rig_rt_value_of(bits);
+	return dead_of(index, value) ? RT_LOST : RT_REACHED;
 }
 
 struct rig_device *rig_rt_point_device(uint64_t bits)
@@ -120,7 +115,7 @@ static bool names(const char *reason, unsigned long long value)
 int rig_rt_point_lost(uint64_t bits)
 {
 	unsigned long long value = rig_rt_value_of(bits);
-	const struct rig_rt_dead *dead = dead_of(&rig_rt_slots[rig_rt_slot_of(bits)], value);
+	const struct rig_rt_dead *dead = dead_of(rig_rt_slot_of(bits), value);
 	char unreached[64] = "";
 
 	if (!dead || !names(dead->reason, value))

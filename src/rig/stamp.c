@@ -48,6 +48,19 @@ rig_rt_stamp *rig_rt_stamp_claim(struct rig_rt_mem *mem, uint32_t slot)
 	return NULL;
 }
 
+int rig_rt_use_set(struct rig_rt_use *use, struct rig_rt_mem *mem, struct rig_device *d, bool write)
+{
+	rig_rt_stamp *stamp = mem ? rig_rt_stamp_claim(mem, d->slot) : &use->none;
+
+	if (!stamp)
+		return rig_error_set(-ENOMEM, "no host memory for a stamp");
+	use->mem = mem;
+	use->stamp = stamp;
+	use->last = mem && write ? &mem->write : stamp;
+	use->write = write;
+	return 0;
+}
+
 bool rig_rt_uses_over(struct rig_rt_mem *mem, uint32_t slot)
 {
 	struct rig_rt_uses *uses = &mem->uses;
@@ -63,39 +76,62 @@ bool rig_rt_uses_over(struct rig_rt_mem *mem, uint32_t slot)
 	return true;
 }
 
+/* rig_rt_is_reached of a stamp, which is a point. */
+static inline bool is_reached(rig_atomic_u64 *words, _Atomic(struct rig_rt_dead *) *deads, uint64_t bits)
+{
+	uint32_t slot = rig_rt_slot_of(bits);
+
+	return __builtin_expect(rig_word_load(&words[slot]) >= rig_rt_value_of(bits), 1) &&
+	       __builtin_expect(!atomic_load_explicit(&deads[slot], memory_order_acquire), 1);
+}
+
 int rig_rt_mem_wait(struct rig_rt_mem *mem, enum rig_access access)
 {
+	_Atomic(struct rig_rt_dead *) *deads = rig_rt_deads;
 	struct rig_rt_uses *uses = &mem->uses;
+	rig_atomic_u64 *words = rig_rt_words_now();
+	uint64_t bits = atomic_load_explicit(&mem->write, memory_order_acquire);
 	unsigned i;
 	int code;
 
-	code = rig_rt_wait_bits(atomic_load_explicit(&mem->write, memory_order_acquire));
+	code = is_reached(words, deads, bits) ? 0 : rig_rt_wait_slow(bits);
 	if (access == RIG_READ || code)
 		return code;
 	for (; uses; uses = atomic_load_explicit(&uses->next, memory_order_acquire))
 		for (i = 0; i < RT_USES; i++) {
-			code = rig_rt_wait_bits(atomic_load_explicit(&uses->word[i], memory_order_acquire));
+			bits = atomic_load_explicit(&uses->word[i], memory_order_acquire);
+			if (is_reached(words, deads, bits))
+				continue;
+			code = rig_rt_wait_slow(bits);
 			if (code)
 				return code;
 		}
 	return 0;
 }
 
-void rig_rt_uses_forget(struct rig_rt_mem *mem, uint32_t slot)
+/* Words are claimed in their order, so that the first that is none ends them. */
+bool rig_rt_uses_settle(struct rig_rt_mem *mem, uint32_t slot)
 {
 	struct rig_rt_uses *uses = &mem->uses;
 	unsigned i;
 
 	for (; uses; uses = atomic_load_explicit(&uses->next, memory_order_acquire))
 		for (i = 0; i < RT_USES; i++) {
-			uint64_t bits = atomic_load_explicit(&uses->word[i], memory_order_relaxed);
+			uint64_t bits = atomic_load_explicit(&uses->word[i], memory_order_acquire);
 
-			if (rig_rt_slot_of(bits) != slot)
-				atomic_store_explicit(&uses->word[i], rig_rt_bits(rig_rt_slot_of(bits), 0),
-				        memory_order_relaxed);
+			if (!bits)
+				goto settled;
+			if (rig_rt_slot_of(bits) == slot)
+				continue;
+			if (!rig_rt_point_over(bits))
+				return false;
+			atomic_store_explicit(
+			        &uses->word[i], rig_rt_bits(rig_rt_slot_of(bits), 0), memory_order_relaxed);
 		}
+settled:
 	if (rig_rt_slot_of(atomic_load_explicit(&mem->write, memory_order_relaxed)) != slot)
 		atomic_store_explicit(&mem->write, 0, memory_order_relaxed);
+	return true;
 }
 
 void rig_rt_uses_fini(struct rig_rt_mem *mem)

@@ -136,18 +136,66 @@ static int follow_memory(
 	return code;
 }
 
+static bool are_private(const struct rig_device *d, const struct rig_rt_use *uses, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		const struct rig_rt_mem *mem = uses[i].mem;
+
+		if (mem && (mem->owner != d || atomic_load_explicit(&mem->shared, memory_order_relaxed)))
+			return false;
+	}
+	return true;
+}
+
+/* Memory that no other device ever mapped has been used by this one alone, whose order covers it. */
+static int follow_job(struct follow *f, const struct rig_rt_job *job, uint64_t shares)
+{
+	const struct rig_device *d = job->device;
+	int code;
+
+	if (job->private_at && are_private(d, job->fixed, job->nfixed) &&
+	        are_private(d, job->uses, job->nuses)) {
+		atomic_store_explicit(job->private_at, shares + 1, memory_order_relaxed);
+		return 0;
+	}
+	code = follow_memory(f, d, job->fixed, job->nfixed);
+	return code ? code : follow_memory(f, d, job->uses, job->nuses);
+}
+
+static int follow_points(
+        struct follow *f, const struct rig_device *d, const struct rig_point *waits, uint32_t nwaits)
+{
+	rig_atomic_u64 *words = rig_rt_words_now();
+	const struct rig_point *end = waits + nwaits;
+	int code;
+
+	for (; waits < end; waits++) {
+		if (__builtin_expect(rig_rt_is_reached(words, waits->bits), 1))
+			continue;
+		code = follow_point(f, d, waits->bits);
+		if (code)
+			return code;
+	}
+	return 0;
+}
+
 static inline int collect(
         struct follow *f, const struct rig_rt_job *job, const struct rig_point *waits, uint32_t nwaits)
 {
-	uint32_t i;
-	int code = 0;
+	uint64_t shares = atomic_load_explicit(&job->device->shares, memory_order_acquire);
+	int code;
 
 	f->n = 0;
-	for (i = 0; i < nwaits && !code; i++)
-		code = follow_point(f, job->device, waits[i].bits);
-	if (!code && job->nfixed)
-		code = follow_memory(f, job->device, job->fixed, job->nfixed);
-	return code || !job->nuses ? code : follow_memory(f, job->device, job->uses, job->nuses);
+	if (nwaits) {
+		code = follow_points(f, job->device, waits, nwaits);
+		if (code)
+			return code;
+	}
+	if (job->private_at && atomic_load_explicit(job->private_at, memory_order_relaxed) == shares + 1)
+		return 0;
+	return follow_job(f, job, shares);
 }
 
 /* Drops producers that are past the value the queues wait for. */
@@ -213,14 +261,11 @@ __attribute__((always_inline)) static inline int ask_room(
 
 static inline void stamp_uses(const struct rig_rt_use *uses, uint32_t n, uint64_t bits)
 {
-	uint32_t i;
+	const struct rig_rt_use *end = uses + n;
 
-	for (i = 0; i < n; i++) {
-		if (!uses[i].mem)
-			continue;
-		atomic_store_explicit(uses[i].stamp, bits, memory_order_release);
-		if (uses[i].write)
-			atomic_store_explicit(&uses[i].mem->write, bits, memory_order_release);
+	for (; uses < end; uses++) {
+		atomic_store_explicit(uses->stamp, bits, memory_order_release);
+		atomic_store_explicit(uses->last, bits, memory_order_release);
 	}
 }
 

@@ -179,7 +179,7 @@ int rig_rt_wait_value(struct rig_device *d, uint64_t value)
 	}
 }
 
-int rig_rt_wait_bits(uint64_t bits)
+int rig_rt_wait_slow(uint64_t bits)
 {
 	struct rig_device *d;
 	int code;

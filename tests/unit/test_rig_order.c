@@ -138,6 +138,35 @@ static void a_write_follows_every_foreign_use(void **state)
 	close_pair(&p);
 }
 
+/* A run that was submitted while its memory was the device's alone finds out that it no longer is. */
+static void a_borrow_made_between_two_submits_of_a_run_is_followed(void **state)
+{
+	struct pair p = open_pair(RIG_STORE, true, true, false);
+	struct rig_submission *s = help_copy(p.b.d, BYTES);
+	struct rig_buffer *other = help_buffer(p.b.d, BYTES), *borrowed;
+	struct rig_run_args *run = help_copy_run(s, p.local, other);
+	struct rig_submission *on_a = help_copy(p.a.d, BYTES);
+	struct rig_run_args *run_a;
+
+	(void)state;
+	assert_ok(rig_wait(help_submit(s, run)));
+	assert_ok(rig_wait(help_submit(s, run)));
+	assert_int_equal(polled_nwaits(p.b.p), 0);
+	assert_ok(rig_buffer_borrow(p.a.d, other, &borrowed));
+	run_a = help_copy_run(on_a, p.mine, borrowed);
+	(void)help_submit(on_a, run_a);
+	(void)help_submit(s, run);
+	assert_int_equal(polled_nwaits(p.b.p), 1);
+	(void)polled_run(p.a.p, 1);
+	rig_run_put(run);
+	rig_run_put(run_a);
+	rig_submission_put(s);
+	rig_submission_put(on_a);
+	rig_buffer_put(borrowed);
+	rig_buffer_put(other);
+	close_pair(&p);
+}
+
 /* Every wait commits its producer first, in-queue ones too. */
 static void an_in_queue_wait_commits_its_producer(void **state)
 {
@@ -473,6 +502,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(a_read_follows_a_foreign_write_in_the_queue_where_the_facts_cover_it),
 	        cmocka_unit_test(a_write_follows_every_foreign_use),
+	        cmocka_unit_test(a_borrow_made_between_two_submits_of_a_run_is_followed),
 	        cmocka_unit_test(an_in_queue_wait_commits_its_producer),
 	        cmocka_unit_test(explicit_waits_are_merged_to_the_latest_of_a_producer),
 	        cmocka_unit_test(a_devices_own_earlier_points_cost_no_wait),
