@@ -10,9 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lock.h"
 #include "polled.h"
-#include "rig.h"
+#include "rt.h"
 
 #define BATCH 32u
 #define BYTES 4096u
@@ -378,6 +377,34 @@ static int make_others(struct bench *b, unsigned n)
 	return code;
 }
 
+/* The run's buffers, each also on another device, which used it. */
+static int make_shared(struct bench *b)
+{
+	struct rig_description description = {.version = RIG_EDGE_VERSION, .reads = 1};
+	struct rig_submission *s;
+	struct rig_run_args *run;
+	struct rig_buffer *borrowed;
+	unsigned i;
+	int code = make_buffers(b);
+
+	if (!code)
+		code = make_others(b, 1);
+	if (!code)
+		code = rig_submission_make(b->others[0].d, &description, &s);
+	if (!code)
+		code = rig_run_make(s, &run);
+	for (i = 0; i < BUFFERS && !code; i++) {
+		code = rig_buffer_borrow(b->others[0].d, b->run->buffers[i], &borrowed);
+		if (!code)
+			code = rig_run_buffer(run, 0, borrowed);
+		if (!code)
+			code = rig_submit(s, run, NULL, 0, &b->point);
+		if (!code)
+			code = rig_wait(b->point);
+	}
+	return code;
+}
+
 static int make_waits(struct bench *b)
 {
 	int code = make_empty(b);
@@ -488,6 +515,34 @@ static int make_images_100000(struct bench *b)
 	return make_images(b, 100000);
 }
 
+/* Other devices that are open meanwhile. */
+static int make_devices(struct bench *b, unsigned n)
+{
+	struct rig_device *d;
+	char name[16];
+	unsigned i;
+	int code = make_run(b, 2);
+
+	b->kind = RIG_DEVICE;
+	for (i = 0; i < n && !code; i++) {
+		struct polled_options options = {.name = name, .capacity = 1};
+
+		(void)snprintf(name, sizeof(name), "D%u", i);
+		code = rig_open(polled_opener(polled_new(&options)), &d);
+	}
+	return code;
+}
+
+static int make_devices_10(struct bench *b)
+{
+	return make_devices(b, 10);
+}
+
+static int make_devices_1000(struct bench *b)
+{
+	return make_devices(b, 1000);
+}
+
 static int make_wait(struct bench *b)
 {
 	int code = make_empty(b);
@@ -561,27 +616,27 @@ static int floor_buffers(struct bench *b)
 	return direct(b, make_buffers);
 }
 
-/* ---- Two threads on one device, in time: a driver whose ring takes everything ---- */
+/* ---- Two threads on one device, in time: a ring whose word is raised at once, so that it never fills ---- */
 
-#define RING    1024u
-#define SUBMITS 200000u
-#define ROUNDS  7u
+#define SUBMITS 100000u
+#define ROUNDS  9u
 
+/* Before the polled driver. */
 static struct ring {
 	const struct rig_driver *hot; /* first: what facts.edge points to */
-	uint64_t slots[RING][8];
-	struct rig_rt_lock lock;
-	uint64_t value; /* by hand */
-} ring;
+	const struct rig_driver *below;
+	void *inner;
+	struct rig_rt_lock lock; /* by hand */
+	uint64_t value;
+	rig_atomic_u64 *word;
+} rings[2];
 
 static int ring_room(void *self, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
         const struct rig_run *run, void *scratch)
 {
-	(void)self;
-	(void)parts;
-	(void)run;
-	(void)scratch;
-	return nparts + nwaits < RING ? RIG_FITS : RIG_NEVER;
+	struct ring *r = self;
+
+	return r->below->room(r->inner, parts, nparts, nwaits, run, scratch);
 }
 
 static int ring_submit(void *self, uint64_t value, const struct rig_part *parts, uint32_t nparts,
@@ -589,65 +644,71 @@ static int ring_submit(void *self, uint64_t value, const struct rig_part *parts,
         struct rig_times *times, const char **failure)
 {
 	struct ring *r = self;
-	unsigned i;
+	int answer =
+	        r->below->submit(r->inner, value, parts, nparts, waits, nwaits, run, scratch, times, failure);
 
-	(void)parts;
-	(void)nparts;
-	(void)waits;
-	(void)nwaits;
-	(void)run;
-	(void)scratch;
-	(void)times;
-	(void)failure;
-	for (i = 0; i < 8; i++)
-		r->slots[value % RING][i] = value + i;
-	return RIG_COMMITTED;
+	rig_word_raise(r->word, value);
+	return answer;
 }
 
 static const struct rig_driver ring_hot = {RIG_EDGE_VERSION, ring_room, ring_submit, NULL, NULL, NULL};
 
-static void use_ring(struct rig_facts *facts)
+static void *put_before(struct ring *r, void *edge)
 {
-	ring.hot = &ring_hot;
-	facts->edge = &ring;
+	r->hot = &ring_hot;
+	r->inner = edge;
+	r->below = rig_driver_of(edge);
+	return r;
 }
 
+static void use_ring(struct rig_facts *facts)
+{
+	facts->edge = put_before(&rings[0], facts->edge);
+}
+
+/* Each thread has a submission of its own. */
 static void *submit_many(void *arg)
 {
-	struct bench *b = arg;
+	struct bench b = {.d = arg};
 	struct rig_point point;
 	unsigned i;
 
+	if (make_empty(&b))
+		return NULL;
 	for (i = 0; i < SUBMITS; i++)
-		(void)rig_submit(b->s, NULL, NULL, 0, &point);
+		(void)rig_submit(b.s, b.run, NULL, 0, &point);
+	rig_run_put(b.run);
+	rig_submission_put(b.s);
 	return NULL;
 }
 
 static void *submit_by_hand(void *arg)
 {
+	static const struct rig_run no_run;
+	_Alignas(16) uint8_t scratch[RIG_SCRATCH];
+	struct ring *r = arg;
 	const char *failure;
 	unsigned i;
 
-	(void)arg;
 	for (i = 0; i < SUBMITS; i++) {
-		rig_rt_lock_raw(&ring.lock);
-		if (ring.hot->room(&ring, NULL, 0, 0, NULL, NULL) == RIG_FITS)
-			(void)ring.hot->submit(
-			        &ring, ++ring.value, NULL, 0, NULL, 0, NULL, NULL, NULL, &failure);
-		rig_rt_unlock_raw(&ring.lock);
+		rig_rt_lock_raw(&r->lock);
+		if (r->hot->room(r, NULL, 0, 0, &no_run, scratch) == RIG_FITS)
+			(void)r->hot->submit(
+			        r, ++r->value, NULL, 0, NULL, 0, &no_run, scratch, NULL, &failure);
+		rig_rt_unlock_raw(&r->lock);
 	}
 	return NULL;
 }
 
 /* Nanoseconds of a submit with so many threads at it. */
-static double time_threads(void *(*run)(void *arg), struct bench *b, unsigned n)
+static double time_threads(void *(*run)(void *arg), void *arg, unsigned n)
 {
 	uint64_t start = rig_now_ns();
 	pthread_t other;
 
-	if (n == 2 && pthread_create(&other, NULL, run, b))
+	if (n == 2 && pthread_create(&other, NULL, run, arg))
 		return 0;
-	(void)run(b);
+	(void)run(arg);
 	if (n == 2)
 		(void)pthread_join(other, NULL);
 	return (double)(rig_now_ns() - start) / (double)(n * SUBMITS);
@@ -659,10 +720,31 @@ static void keep_least(double *least, double ns)
 		*least = ns;
 }
 
-/* Prints the least of some rounds: rig with one and two threads, the same ring behind a bare lock with both. */
+/* A second ring, which the runtime does not know. */
+static int open_by_hand(void)
+{
+	static const struct polled_options options = {.name = "P1"};
+	const struct rig_opener *opener = polled_opener(polled_new(&options));
+	struct rig_facts facts = {.version = RIG_EDGE_VERSION};
+	struct ring *r = &rings[1];
+	const char *fault;
+	void *handle;
+	char why[64];
+	int code;
+
+	r->word = &rig_words()[RIG_WORD_COUNT - 1];
+	code = opener->make(opener->arg, r->word, &handle, why, sizeof(why));
+	if (!code)
+		code = opener->module->facts(handle, &facts, &fault);
+	if (!code)
+		(void)put_before(r, facts.edge);
+	return code;
+}
+
+/* Prints the least of some rounds: rig and the bare lock with one thread, and with two. */
 static int threads(void)
 {
-	struct polled_options options = {.name = "P0"};
+	static const struct polled_options options = {.name = "P0"};
 	struct bench b = {.p = polled_new(&options)};
 	double rig[2] = {0}, hand[2] = {0};
 	unsigned i, n;
@@ -672,15 +754,17 @@ static int threads(void)
 	code = rig_open(polled_opener(b.p), &b.d);
 	if (!code)
 		code = make_empty(&b);
-	if (code)
+	if (code || open_by_hand())
 		return 1;
+	/* The first free slot. */
+	rings[0].word = &rig_words()[1];
 	for (i = 0; i < ROUNDS; i++)
 		for (n = 1; n <= 2; n++) {
-			keep_least(&rig[n - 1], time_threads(submit_many, &b, n));
-			keep_least(&hand[n - 1], time_threads(submit_by_hand, &b, n));
+			keep_least(&rig[n - 1], time_threads(submit_many, b.d, n));
+			keep_least(&hand[n - 1], time_threads(submit_by_hand, &rings[1], n));
 		}
 	(void)printf("%.1f %.1f %.1f %.1f\n", rig[0], hand[0], rig[1], hand[1]);
-	return 0;
+	return polled_last(b.p) == rig_word_load(rings[0].word) ? 0 : 1;
 }
 
 static const struct operation {
@@ -702,6 +786,7 @@ static const struct operation {
         {"alloc-pinned", make_pinned, op_alloc, BATCH},
         {"alloc-pinned-floor", make_pinned, floor_alloc, BATCH},
         {"buffers", make_buffers, op_submit, BATCH},
+        {"buffers-shared", make_shared, op_submit, BATCH},
         {"buffers-floor", floor_buffers, floor_submit, BATCH},
         {"waits", make_waits, op_waits, BATCH},
         {"waits-floor", make_waits, floor_waits, BATCH},
@@ -717,6 +802,10 @@ static const struct operation {
         {"alloc-10", make_live_10, op_alloc, BATCH},
         {"alloc-1000", make_live_1000, op_alloc, BATCH},
         {"alloc-100000", make_live_100000, op_alloc, BATCH},
+        {"devices-10", make_devices_10, op_submit, BATCH},
+        {"devices-1000", make_devices_1000, op_submit, BATCH},
+        {"devices-alloc-10", make_devices_10, op_alloc, BATCH},
+        {"devices-alloc-1000", make_devices_1000, op_alloc, BATCH},
         {"launch-10", make_images_10, op_submit, BATCH},
         {"launch-1000", make_images_1000, op_submit, BATCH},
         {"launch-100000", make_images_100000, op_submit, BATCH},

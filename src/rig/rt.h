@@ -74,9 +74,10 @@ static inline int rig_rt_given2(const void *a, const char *a_name, const void *b
 	return code ? code : rig_rt_given(b, b_name);
 }
 
-/* What everyone may read of a device without holding it. */
+/* What everyone may read of a device without holding it; a cache line each, so that devices do not share any. */
 struct rig_rt_slot {
-	_Atomic uint64_t submitted, committed;
+	_Alignas(64) _Atomic uint64_t submitted;
+	_Atomic uint64_t committed;
 	_Atomic uint32_t flags;
 	struct rig_device *device; /* under the registry's lock */
 	uint64_t base;             /* under the registry's lock: the device's values start after it */

@@ -93,6 +93,13 @@ static inline bool is_own(const struct rig_device *d, uint64_t bits)
 	return !bits || (rig_rt_slot_of(bits) == d->slot && rig_rt_value_of(bits) > d->base);
 }
 
+static inline int follow_stamp(struct follow *f, const struct rig_device *d, uint64_t bits)
+{
+	if (is_own(d, bits) || rig_rt_is_reached(rig_rt_words_now(), bits))
+		return 0;
+	return follow_point(f, d, bits);
+}
+
 static int follow_uses(struct follow *f, const struct rig_device *d, const struct rig_rt_mem *mem)
 {
 	const struct rig_rt_uses *uses = &mem->uses;
@@ -105,7 +112,7 @@ static int follow_uses(struct follow *f, const struct rig_device *d, const struc
 
 			if (!bits)
 				return 0;
-			code = is_own(d, bits) ? 0 : follow_point(f, d, bits);
+			code = follow_stamp(f, d, bits);
 			if (code)
 				return code;
 		}
@@ -121,15 +128,12 @@ static int follow_memory(
 
 	for (i = 0; i < n && !code; i++) {
 		const struct rig_rt_mem *mem = uses[i].mem;
-		uint64_t write;
 
 		if (!mem)
 			continue;
 		if (mem->owner != d && !rig_rt_is_live(mem->owner))
 			return rig_rt_lost_error(mem->owner);
-		write = atomic_load_explicit(&mem->write, memory_order_acquire);
-		if (!is_own(d, write))
-			code = follow_point(f, d, write);
+		code = follow_stamp(f, d, atomic_load_explicit(&mem->write, memory_order_acquire));
 		if (!code && uses[i].write)
 			code = follow_uses(f, d, mem);
 	}
