@@ -203,6 +203,11 @@ void rig_rmt_chan_free(struct rig_rmt_chan *chan)
 	free_parts(chan);
 }
 
+void rig_rmt_chan_set_silence(struct rig_rmt_chan *chan, unsigned silence_ms)
+{
+	chan->silence_ms = silence_ms;
+}
+
 /* ---- The proof ---- */
 
 static int prove_as_dialer(

@@ -40,6 +40,8 @@ int rig_rmt_chan_dial(const char *name, const struct rig_rmt_key *key, unsigned 
 /* The other end, on an accepted socket, which becomes the channel's, or is closed. */
 int rig_rmt_chan_accept(
         int fd, const struct rig_rmt_key *key, unsigned ms, unsigned silence_ms, struct rig_rmt_chan **chan);
+/* From the next call on. */
+void rig_rmt_chan_set_silence(struct rig_rmt_chan *chan, unsigned silence_ms);
 /* Nobody may use it any more. NULL is allowed. */
 void rig_rmt_chan_free(struct rig_rmt_chan *chan);
 

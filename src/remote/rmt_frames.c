@@ -204,6 +204,7 @@ int rig_rmt_fetch_parse(const uint8_t *bytes, size_t n, struct rig_rmt_fetch *f)
 	uint64_t all;
 
 	f->id = rig_rmt_get32(&in);
+	f->machine = rig_rmt_get32(&in);
 	f->device = rig_rmt_get32(&in);
 	f->region = rig_rmt_get32(&in);
 	f->offset = rig_rmt_get64(&in);
@@ -219,6 +220,7 @@ int rig_rmt_fetch_parse(const uint8_t *bytes, size_t n, struct rig_rmt_fetch *f)
 void rig_rmt_fetch_put(struct rig_rmt_out *out, const struct rig_rmt_fetch *f)
 {
 	rig_rmt_put32(out, f->id);
+	rig_rmt_put32(out, f->machine);
 	rig_rmt_put32(out, f->device);
 	rig_rmt_put32(out, f->region);
 	rig_rmt_put64(out, f->offset);

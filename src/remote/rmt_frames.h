@@ -36,8 +36,8 @@ enum rig_rmt_kind {
 	RIG_RMT_CLOSE,    /* C: the job ends in order */
 	RIG_RMT_LINK,     /* C: request, engine's peer, step, blob: data links, answered with a blob */
 	RIG_RMT_RAIL,     /* C: request: makes, joins or drops an end */
-	RIG_RMT_FETCH,    /* between agents: bytes of a region for a copy to another machine */
-	RIG_RMT_FETCHED,  /* the bytes */
+	RIG_RMT_FETCH,    /* C: a region's bytes go to an agent, perhaps this one, for a copy there */
+	RIG_RMT_FETCHED,  /* between agents: fetch, bytes in all, offset, bytes */
 	RIG_RMT_KINDS,
 };
 
@@ -79,15 +79,14 @@ void rig_rmt_answer_put(struct rig_rmt_out *out, const struct rig_rmt_answer *an
 enum rig_rmt_where {
 	RIG_RMT_HERE,  /* a region of the device */
 	RIG_RMT_LOCAL, /* memory of the controller's: bytes travel as DATA, row after row, part after part */
-	RIG_RMT_FOREIGN, /* a region of another device, perhaps of another machine */
+	RIG_RMT_FOREIGN, /* memory of another device, perhaps of another machine: bytes come as FETCHED */
 	RIG_RMT_WHERES,
 };
 
 struct rig_rmt_side {
 	uint32_t where;
-	uint32_t region;          /* HERE, FOREIGN */
-	uint32_t machine, device; /* FOREIGN */
-	uint64_t offset, pitch;   /* not LOCAL */
+	uint32_t region;        /* HERE; FOREIGN: the fetch's number */
+	uint64_t offset, pitch; /* HERE */
 };
 
 struct rig_rmt_part {
@@ -197,7 +196,8 @@ void rig_rmt_reached_put(struct rig_rmt_out *out, const struct rig_rmt_reached *
 /* ---- Fetches ---- */
 
 struct rig_rmt_fetch {
-	uint32_t id, device, region;
+	uint32_t id, machine; /* to which agent the bytes go */
+	uint32_t device, region;
 	uint64_t offset, pitch, row_bytes, rows;
 };
 int rig_rmt_fetch_parse(const uint8_t *bytes, size_t n, struct rig_rmt_fetch *fetch);

@@ -16,10 +16,8 @@ static void get_side(struct rig_rmt_in *in, struct rig_rmt_side *side)
 	if (side->where == RIG_RMT_LOCAL)
 		return;
 	side->region = rig_rmt_get32(in);
-	if (side->where == RIG_RMT_FOREIGN) {
-		side->machine = rig_rmt_get32(in);
-		side->device = rig_rmt_get32(in);
-	}
+	if (side->where == RIG_RMT_FOREIGN)
+		return;
 	side->offset = rig_rmt_get64(in);
 	side->pitch = rig_rmt_get64(in);
 }
@@ -30,10 +28,8 @@ static void put_side(struct rig_rmt_out *out, const struct rig_rmt_side *side)
 	if (side->where == RIG_RMT_LOCAL)
 		return;
 	rig_rmt_put32(out, side->region);
-	if (side->where == RIG_RMT_FOREIGN) {
-		rig_rmt_put32(out, side->machine);
-		rig_rmt_put32(out, side->device);
-	}
+	if (side->where == RIG_RMT_FOREIGN)
+		return;
 	rig_rmt_put64(out, side->offset);
 	rig_rmt_put64(out, side->pitch);
 }

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rig-agent: a process that opens this machine's devices for controllers elsewhere.
+ *
+ * A session is one controller's connection: the part of a job that this machine has. It ends with the
+ * connection, and with it its devices, which are stopped and whose memory is given back; then the names are
+ * free for the next session. Threads of a session:
+ *   reader    takes messages off the connection and puts each on a queue; waits for nothing else
+ *   control   answers what concerns no device, and beats
+ *   of each device
+ *     hot     the work, in the order of the messages; may wait for other devices and for room
+ *     cold    memory, code, the device's open and end
+ *     done    waits for the device, sends what values bring back, and says that they are reached
+ * The driver's functions are called here as rig_edge.h has it, without librig's order: that is kept by the
+ * controller. The device's values are not the controller's, for copies of the agent's own take values
+ * between; struct pending pairs them.
+ */
+#ifndef AGENT_H
+#define AGENT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "rig_vfio.h"
+#include "rmt_chan.h"
+#include "rmt_frames.h"
+
+enum {
+	AGENT_DEVICES = 64,   /* that an agent serves, and that a session opens over its life */
+	AGENT_MACHINES = 256, /* of a job */
+	AGENT_SESSIONS = 16,  /* at a time, half-open connections included */
+};
+
+/* ---- Queues ---- */
+
+struct item {
+	struct item *next;
+	uint8_t kind;
+	size_t bytes;
+	uint8_t payload[];
+};
+
+struct queue {
+	pthread_mutex_t lock;
+	pthread_cond_t some;
+	struct item *head, **tail;
+	size_t bytes;
+	bool closed;
+};
+
+void queue_init(struct queue *q);
+void queue_fini(struct queue *q);
+/* False: no memory, closed, or more than a controller may have under way. */
+bool queue_push(struct queue *q, uint8_t kind, const void *payload, size_t bytes);
+/* The next item, the caller's to free; waits at most `ms`. NULL: closed, or nothing came. */
+struct item *queue_pop(struct queue *q, unsigned ms);
+/* No item comes out any more. */
+void queue_close(struct queue *q);
+bool queue_is_closed(struct queue *q);
+
+/* ---- Devices ---- */
+
+struct session;
+
+/* Memory that both the device and this process reach, for bytes on their way. */
+struct staging {
+	struct staging *next;
+	void *region;
+	uint8_t *host;
+	uintptr_t handle;
+	uint64_t bytes;
+};
+
+/* A value handed over that is not known to be reached. */
+struct pending {
+	struct pending *next;
+	bool own;              /* the agent's: no value of the controller's */
+	uint64_t value, shown; /* the controller's, and the device's */
+	bool timed;
+	struct rig_times times;
+	uint32_t nlaunches;
+	struct staging *in, *out;
+	uint64_t out_bytes;
+	bool fetched; /* `out` goes to an agent */
+	uint32_t fetch, machine;
+};
+
+struct image {
+	void *image, *region;
+};
+
+struct device {
+	struct session *session;
+	uint32_t id;
+	char name[RIG_RMT_NAME];
+	const struct rig_opener *opener;
+	const struct rig_driver_module *m;
+	void *handle;
+	struct rig_facts facts;
+	const struct rig_driver *hot;
+	rig_atomic_u64 *word;
+	bool own_word;
+	uint32_t slot;
+
+	struct queue hot_queue, cold_queue;
+	pthread_t hot_thread, cold_thread, done_thread;
+	bool running; /* hot and done threads */
+
+	pthread_mutex_t turn; /* of the hot functions */
+	uint64_t last;        /* the device's last value; under turn */
+
+	pthread_mutex_t lock;   /* of what follows */
+	pthread_cond_t changed; /* a value was handed over or reached, or the device is ending */
+	struct pending *head, **tail;
+	uint64_t handed; /* the controller's last value handed over */
+	struct staging *free;
+	uint64_t free_bytes;
+	atomic_bool ending;
+	bool open, lost;
+	char reason[RIG_RMT_REASON];
+
+	/* The cold thread's, and read by the hot one under lock. */
+	void **regions;
+	uint32_t nregions, regions_size;
+	struct image *images;
+	uint32_t nimages;
+	struct rig_entry *functions;
+	uint32_t nfunctions;
+	struct rig_rmt_out code;
+};
+
+/* agent_device.c */
+struct device *device_make(struct session *session, uint32_t id, const char *name);
+/* Ends it as the session ends. */
+void device_end(struct device *d);
+void device_free(struct device *d);
+uint64_t device_shown(struct device *d);
+void device_lose(struct device *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool device_is_ending(const struct device *d);
+void *device_region(struct device *d, uint32_t id);
+/* 0 and its number, or -ENOMEM. */
+int device_add_region(struct device *d, void *region, uint32_t *id);
+void *device_take_region(struct device *d, uint32_t id);
+/* cold.c's: opens, ends. */
+int device_open(struct device *d, struct rig_rmt_facts *facts);
+void device_stop(struct device *d, const char *reason);
+
+/* agent_stage.c */
+struct staging *staging_take(struct device *d, uint64_t bytes);
+void staging_give(struct device *d, struct staging *s);
+void staging_drop(struct device *d);
+
+/* agent_hot.c */
+void *hot_run(void *device);
+/* Hands over one value of the agent's own that copies, and waits for it. */
+int hot_copy(
+        struct device *d, uintptr_t dst, uint64_t dst_at, uintptr_t src, uint64_t src_at, uint64_t bytes);
+/* What room says of the work: 0, or -EINVAL with rig_error(). */
+int hot_check(struct device *d, const struct rig_rmt_work *work);
+
+/* agent_done.c */
+void *done_run(void *device);
+
+/* agent_cold.c */
+void *cold_run(void *device);
+
+/* ---- Sessions ---- */
+
+/* Bytes from another device, for a copy that waits for them. */
+struct fetch {
+	struct fetch *next;
+	uint32_t id;
+	uint64_t bytes, got;
+	uint8_t *data;
+};
+
+struct peer {
+	struct session *session;
+	uint32_t machine;
+	struct rig_rmt_chan *chan;
+	pthread_t thread, beat;
+};
+
+struct rails; /* agent_rails.c's */
+
+struct session {
+	struct agent *agent;
+	struct session *next;
+	struct rig_rmt_chan *chan;
+	struct rig_rmt_join join;
+	pthread_t thread;
+	pthread_t control_thread;
+	struct queue control;
+	struct device *devices[AGENT_DEVICES];
+	uint32_t ndevices;
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct fetch *fetches;
+	struct peer *peers;
+	uint32_t npeers;
+	atomic_bool ended;
+	char reason[RIG_RMT_REASON]; /* why the job failed; written once, under lock */
+	struct rails *rails;
+};
+
+/* A new thread's function: serves the connection on `fd` until it ends. */
+struct served_socket {
+	struct agent *agent;
+	int fd;
+};
+void *session_run(void *served_socket);
+int session_answer(
+        struct session *s, uint32_t request, int status, const char *text, const void *payload, size_t bytes);
+int session_send(
+        struct session *s, uint8_t kind, const struct rig_rmt_out *out, const void *body, size_t bytes);
+/* The job failed here; the first reason is told. */
+void session_fail(struct session *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The device of that number, or NULL. */
+struct device *session_device(struct session *s, uint32_t id);
+
+/* agent_peer.c */
+/* Puts arriving bytes down; 0 or -EPROTO, -ENOMEM. */
+int fetch_put(struct session *s, const uint8_t *bytes, size_t n);
+int fetch_add(struct session *s, uint32_t id, uint64_t all, uint64_t at, const uint8_t *bytes, size_t n);
+/* Waits for all of a fetch and copies it to `to`; -ECANCELED: the device is ending. */
+int fetch_take(struct device *d, uint32_t id, uint8_t *to, uint64_t bytes);
+void fetch_drop_all(struct session *s);
+/* Sends bytes of a fetch to their agent. */
+int fetch_send(struct session *s, uint32_t machine, uint32_t id, const uint8_t *bytes, uint64_t n);
+/* LINK messages: 0 or a negative errno with rig_error(). */
+int peer_link(struct session *s, struct rig_rmt_in *in);
+/* Serves a connection of another agent's; takes the channel. */
+int peer_serve(struct agent *agent, struct rig_rmt_chan *chan, const struct rig_rmt_join *join);
+/* Breaks the connections; and, once no device sends any more, frees them. */
+void peers_end(struct session *s);
+void peers_free(struct session *s);
+
+/* agent_rails.c */
+int rails_request(struct session *s, uint8_t kind, struct rig_rmt_in *in, struct rig_rmt_out *out);
+void rails_fail(struct session *s, const char *why);
+void rails_end(struct session *s);
+
+/* ---- The agent ---- */
+
+struct served {
+	char *name;
+	struct rig_opener *opener;
+	bool host; /* the machine's own memory */
+	bool busy; /* some session has it open; under the agent's lock */
+};
+
+struct agent {
+	struct rig_rmt_key key;
+	struct served served[AGENT_DEVICES];
+	uint32_t nserved;
+	bool verbose;
+	const char *provider, *node; /* of rails */
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* a session ended */
+	struct session *sessions;
+	unsigned nsessions;
+	bool words[AGENT_DEVICES * AGENT_SESSIONS]; /* slots of the word array in use */
+};
+
+void agent_log(const struct agent *agent, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A free slot of the word array, never 0; 0: none. */
+uint32_t agent_take_word(struct agent *agent);
+void agent_give_word(struct agent *agent, uint32_t slot);
+/* Takes the device of that name for a session: -ENOENT, -EBUSY. */
+int agent_take(struct agent *agent, const char *name, struct served **served);
+void agent_give(struct agent *agent, const char *name);
+
+#endif

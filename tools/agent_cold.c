@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent.h"
+
+/* A request's numbers are read; what it answers is put down. An answer of a negative errno has its text in
+   rig_error(); -EPROTO: malformed. */
+typedef int (*handler)(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out);
+
+static int faulted(struct device *d, const char *fault)
+{
+	device_lose(d, "%s", fault ? fault : "the driver faulted without a reason");
+	return rig_error_set(-EIO, "%s", d->reason);
+}
+
+static int answer_region(struct device *d, void *region, struct rig_rmt_out *out)
+{
+	struct rig_rmt_region r = {0};
+	struct rig_location at;
+	const char *fault = NULL;
+
+	if (device_add_region(d, region, &r.region)) {
+		(void)d->m->free(d->handle, region, &fault);
+		return rig_error_set(-ENOMEM, "the agent has no memory for a region's record");
+	}
+	d->m->locate(d->handle, region, &at);
+	r.has_address = at.has_address;
+	r.address = at.address;
+	rig_rmt_region_put(out, &r);
+	return 0;
+}
+
+static int do_alloc(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out)
+{
+	uint32_t kind = rig_rmt_get32(in);
+	uint64_t bytes = rig_rmt_get64(in);
+	const char *fault = NULL;
+	void *region;
+	int err;
+
+	if (rig_rmt_in_end(in) || !bytes || kind != RIG_DEVICE)
+		return -EPROTO;
+	(void)rig_error_set(0, "%s", "");
+	err = d->m->alloc(d->handle, RIG_DEVICE, bytes, &region, &fault);
+	if (err == RIG_FAULT)
+		return faulted(d, fault);
+	return err ? err : answer_region(d, region, out);
+}
+
+static int do_free(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out)
+{
+	uint32_t id = rig_rmt_get32(in);
+	void *region = rig_rmt_in_end(in) ? NULL : device_take_region(d, id);
+	const char *fault = NULL;
+
+	(void)out;
+	if (!region)
+		return -EPROTO;
+	if (d->m->free(d->handle, region, &fault) == RIG_FAULT)
+		(void)faulted(d, fault);
+	return 0;
+}
+
+static int answer_mapping(
+        struct device *d, int answer, void *region, const char *fault, struct rig_rmt_out *out)
+{
+	switch (answer) {
+	case RIG_MAPS:
+		return answer_region(d, region, out);
+	case RIG_FAULT:
+		return faulted(d, fault);
+	case RIG_NO_ROOM:
+		return rig_error_set(-ENOMEM, "%s", *rig_error() ? rig_error() : "no room for the mapping");
+	default:
+		return rig_error_set(
+		        -ENOTSUP, "%s", *rig_error() ? rig_error() : "it does not map this memory");
+	}
+}
+
+/* Another device's region: by the driver, or as host memory. */
+static int do_map_peer(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out)
+{
+	uint32_t id = rig_rmt_get32(in), theirs = rig_rmt_get32(in);
+	uint64_t bytes = rig_rmt_get64(in);
+	struct device *other = rig_rmt_in_end(in) ? NULL : session_device(d->session, id);
+	void *region = other ? device_region(other, theirs) : NULL, *mapped = NULL;
+	const char *fault = NULL;
+	struct rig_location at;
+
+	if (!region)
+		return -EPROTO;
+	(void)rig_error_set(0, "%s", "");
+	if (other->m->key == d->m->key && d->m->map_peer && d->m->peer(d->handle, other->handle))
+		return answer_mapping(d, d->m->map_peer(d->handle, other->handle, region, &mapped, &fault),
+		        mapped, fault, out);
+	other->m->locate(other->handle, region, &at);
+	if (!at.has_host || !d->facts.maps_host)
+		return rig_error_set(-ENOTSUP, "%s reaches no memory of %s", d->name, other->name);
+	return answer_mapping(
+	        d, d->m->map_host(d->handle, at.host, bytes, &mapped, &fault), mapped, fault, out);
+}
+
+static int do_code(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out)
+{
+	(void)out;
+	if (in->left > RIG_RMT_BINARY_BYTES - d->code.used)
+		return -EPROTO;
+	rig_rmt_put_bytes(&d->code, in->at, in->left);
+	return 0;
+}
+
+/* ---- Images ---- */
+
+/* Bytes into memory of the device's. */
+static int upload(struct device *d, void *region, const uint8_t *bytes, uint64_t n)
+{
+	struct staging *s;
+	struct rig_location at;
+	int err;
+
+	d->m->locate(d->handle, region, &at);
+	if (at.has_host) {
+		memcpy(at.host, bytes, n);
+		return 0;
+	}
+	s = staging_take(d, n);
+	if (!s)
+		return rig_error_set(
+		        -ENOMEM, "the agent's machine has no pinned memory for %" PRIu64 " bytes", n);
+	memcpy(s->host, bytes, n);
+	err = hot_copy(d, at.handle, 0, s->handle, 0, n);
+	staging_give(d, s);
+	return err;
+}
+
+static int place(struct device *d, const struct rig_code *code, struct image *image)
+{
+	uint64_t bytes = code->bytes ? code->bytes : 1;
+	uint8_t *buffer = calloc(1, bytes);
+	const char *fault = NULL;
+	int err = buffer ? d->m->alloc(d->handle, RIG_DEVICE, bytes, &image->region, &fault) : -ENOMEM;
+
+	if (err == RIG_FAULT)
+		err = faulted(d, fault);
+	if (!err)
+		err = code->place(d->handle, d->code.at, d->code.used, image->region, buffer, &image->image);
+	if (!err)
+		err = upload(d, image->region, buffer, code->bytes);
+	free(buffer);
+	return err == -ENOMEM ? rig_error_set(err, "no memory for %" PRIu64 " bytes of code", bytes) : err;
+}
+
+static void drop_image(struct device *d, struct image *image)
+{
+	const char *fault = NULL;
+
+	if (image->image)
+		(void)d->m->unload(d->handle, image->image, &fault);
+	if (image->region)
+		(void)d->m->free(d->handle, image->region, &fault);
+	memset(image, 0, sizeof(*image));
+}
+
+static int load(struct device *d, struct image *image)
+{
+	struct rig_code code = {.version = RIG_EDGE_VERSION};
+	const char *fault = NULL;
+	int err;
+
+	(void)rig_error_set(0, "%s", "");
+	err = d->m->load(d->handle, d->code.at ? d->code.at : (const void *)"", d->code.used, &code, &fault);
+	if (err == RIG_FAULT)
+		return faulted(d, fault);
+	if (err)
+		return err;
+	image->image = code.image;
+	if (code.kind == RIG_PLACE) {
+		image->image = NULL;
+		err = place(d, &code, image);
+	}
+	if (err)
+		drop_image(d, image);
+	return err;
+}
+
+static int do_load(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out)
+{
+	uint64_t bytes = rig_rmt_get64(in);
+	struct image image = {0}, *grown;
+	int err;
+
+	if (rig_rmt_in_end(in) || (bytes != d->code.used && !d->code.bad))
+		return -EPROTO;
+	grown = realloc(d->images, (d->nimages + 1) * sizeof(*grown));
+	err = !grown || d->code.bad ? rig_error_set(-ENOMEM, "the agent has no memory for the code")
+	                            : load(d, &image);
+	if (grown)
+		d->images = grown;
+	rig_rmt_out_free(&d->code);
+	d->code.bad = false;
+	if (err)
+		return err;
+	d->images[d->nimages++] = image;
+	rig_rmt_put32(out, d->nimages);
+	return 0;
+}
+
+/* Numbers of functions are never used again: a launch that names a gone image's is a mistake that is found. */
+static int add_function(struct device *d, const struct rig_entry *entry, uint32_t *id)
+{
+	struct rig_entry *grown;
+	int err = 0;
+
+	(void)pthread_mutex_lock(&d->lock);
+	for (*id = 0; *id < d->nfunctions && d->functions[*id].launch != entry->launch; ++*id)
+		;
+	if (*id == d->nfunctions) {
+		grown = realloc(d->functions, (d->nfunctions + 1) * sizeof(*grown));
+		if (grown) {
+			d->functions = grown;
+			d->functions[d->nfunctions++] = *entry;
+		} else {
+			err = -ENOMEM;
+		}
+	}
+	++*id;
+	(void)pthread_mutex_unlock(&d->lock);
+	return err;
+}
+
+static int do_entry(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out)
+{
+	uint32_t id = rig_rmt_get32(in);
+	struct rig_entry entry = {.version = RIG_EDGE_VERSION};
+	struct rig_rmt_entry e = {0};
+	const char *fault = NULL;
+	char name[RIG_RMT_REASON];
+	int answer;
+
+	rig_rmt_get_text(in, name, sizeof(name));
+	if (rig_rmt_in_end(in) || !id || id > d->nimages || !d->images[id - 1].image)
+		return -EPROTO;
+	answer = d->m->entry(d->handle, d->images[id - 1].image, name, &entry, &e.short_bytes, &fault);
+	if (answer == RIG_FAULT)
+		return faulted(d, fault);
+	e.kind = (uint32_t)answer;
+	if (answer == RIG_ENTRY) {
+		e.code = entry.code;
+		e.launches = entry.launch != 0;
+		e.has_params = entry.has_params;
+		e.params = entry.params;
+		e.has_threads = entry.has_threads;
+		e.threads = entry.threads;
+		if (add_function(d, &entry, &e.function))
+			return rig_error_set(-ENOMEM, "the agent has no memory for a function's record");
+	}
+	rig_rmt_entry_put(out, &e);
+	return 0;
+}
+
+static int do_unload(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out)
+{
+	uint32_t id = rig_rmt_get32(in);
+
+	(void)out;
+	if (rig_rmt_in_end(in) || !id || id > d->nimages || !d->images[id - 1].image)
+		return -EPROTO;
+	drop_image(d, &d->images[id - 1]);
+	return 0;
+}
+
+/* ---- Dispatch ---- */
+
+/* Requests have a number, then the device's; messages the device's alone. */
+static const struct {
+	handler run;
+	bool request;
+} handlers[RIG_RMT_KINDS] = {
+        [RIG_RMT_ALLOC] = {do_alloc, true},
+        [RIG_RMT_FREE] = {do_free, false},
+        [RIG_RMT_MAP_PEER] = {do_map_peer, true},
+        [RIG_RMT_CODE] = {do_code, false},
+        [RIG_RMT_LOAD] = {do_load, true},
+        [RIG_RMT_ENTRY] = {do_entry, true},
+        [RIG_RMT_UNLOAD] = {do_unload, false},
+};
+
+static void answer(struct device *d, uint32_t request, int err, const struct rig_rmt_out *out)
+{
+	if (out->bad)
+		err = rig_error_set(-ENOMEM, "the agent has no memory for an answer");
+	(void)session_answer(d->session, request, err, err ? rig_error() : "", out->at, err ? 0 : out->used);
+}
+
+static void do_handler(struct device *d, const struct item *item)
+{
+	struct rig_rmt_in in = rig_rmt_in_of(item->payload, item->bytes);
+	struct rig_rmt_out out = {0};
+	bool request = handlers[item->kind].request;
+	uint32_t number = request ? rig_rmt_get32(&in) : 0;
+	int err;
+
+	(void)rig_rmt_get32(&in);
+	if (!d->open || device_is_ending(d))
+		err = rig_error_set(-ENODEV, "%s", d->lost ? d->reason : "it is not open");
+	else
+		err = handlers[item->kind].run(d, &in, &out);
+	if (err == -EPROTO)
+		session_fail(d->session, "malformed: a request about memory or code (kind %u)", item->kind);
+	else if (request)
+		answer(d, number, err, &out);
+	rig_rmt_out_free(&out);
+}
+
+static void do_open(struct device *d, const struct item *item)
+{
+	struct rig_rmt_in in = rig_rmt_in_of(item->payload, item->bytes);
+	struct rig_rmt_facts *facts = malloc(sizeof(*facts));
+	uint32_t request = rig_rmt_get32(&in);
+	struct rig_rmt_out out = {0};
+	int err = facts ? device_open(d, facts) : rig_error_set(-ENOMEM, "the agent has no memory");
+
+	if (!err)
+		rig_rmt_facts_put(&out, facts);
+	answer(d, request, err, &out);
+	rig_rmt_out_free(&out);
+	free(facts);
+}
+
+static void do_check(struct device *d, const struct item *item)
+{
+	struct rig_rmt_work work;
+	const struct rig_rmt_out none = {0};
+	int err = rig_rmt_work_parse(item->payload, item->bytes, &work);
+
+	if (err) {
+		session_fail(d->session, "malformed: a question about work");
+		return;
+	}
+	if (!d->open || device_is_ending(d))
+		err = rig_error_set(-ENODEV, "%s", d->lost ? d->reason : "it is not open");
+	else
+		err = hot_check(d, &work);
+	answer(d, work.request, err, &none);
+	rig_rmt_work_free(&work);
+}
+
+static void do_stop(struct device *d, const struct item *item)
+{
+	struct rig_rmt_in in = rig_rmt_in_of(item->payload, item->bytes);
+	const struct rig_rmt_out none = {0};
+	uint32_t request = rig_rmt_get32(&in);
+	char reason[RIG_RMT_REASON];
+	uint8_t has;
+
+	(void)rig_rmt_get32(&in);
+	has = rig_rmt_get8(&in);
+	rig_rmt_get_text(&in, reason, sizeof(reason));
+	if (rig_rmt_in_end(&in) || has > 1) {
+		session_fail(d->session, "malformed: a stop");
+		return;
+	}
+	device_stop(d, has ? reason : NULL);
+	answer(d, request, 0, &none);
+}
+
+static bool take(struct device *d, const struct item *item)
+{
+	switch (item->kind) {
+	case RIG_RMT_CLOSE:
+		/* A controller that vanished leaves work: for it, that is a reason. */
+		device_stop(d, d->session->reason[0] ? d->session->reason : NULL);
+		return false;
+	case RIG_RMT_LOST:
+		device_stop(d, d->reason);
+		break;
+	case RIG_RMT_OPEN:
+		do_open(d, item);
+		break;
+	case RIG_RMT_STOP:
+		do_stop(d, item);
+		break;
+	case RIG_RMT_CHECK:
+		do_check(d, item);
+		break;
+	default:
+		do_handler(d, item);
+	}
+	return true;
+}
+
+void *cold_run(void *device)
+{
+	struct device *d = device;
+	bool more = true;
+
+	while (more) {
+		struct item *item = queue_pop(&d->cold_queue, 1000);
+
+		if (item)
+			more = take(d, item);
+		free(item);
+	}
+	return NULL;
+}

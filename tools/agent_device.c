@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent.h"
+#include "clock.h"
+#include "thread.h"
+
+enum { STOP_MS = 10000, STOP_LOOK_MS = 10 };
+
+static void init_cond(pthread_cond_t *cond)
+{
+	pthread_condattr_t attr;
+
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(cond, &attr);
+	(void)pthread_condattr_destroy(&attr);
+}
+
+struct device *device_make(struct session *session, uint32_t id, const char *name)
+{
+	struct device *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	d->session = session;
+	d->id = id;
+	(void)snprintf(d->name, sizeof(d->name), "%s", name);
+	d->tail = &d->head;
+	queue_init(&d->hot_queue);
+	queue_init(&d->cold_queue);
+	(void)pthread_mutex_init(&d->turn, NULL);
+	(void)pthread_mutex_init(&d->lock, NULL);
+	init_cond(&d->changed);
+	if (!rig_thread_start(&d->cold_thread, RIG_THREAD_ANY, cold_run, d))
+		return d;
+	device_free(d);
+	return NULL;
+}
+
+void device_end(struct device *d)
+{
+	/* What is asked already is answered before, or finds no device. */
+	(void)queue_push(&d->cold_queue, RIG_RMT_CLOSE, NULL, 0);
+	(void)pthread_join(d->cold_thread, NULL);
+}
+
+void device_free(struct device *d)
+{
+	queue_fini(&d->hot_queue);
+	queue_fini(&d->cold_queue);
+	(void)pthread_cond_destroy(&d->changed);
+	(void)pthread_mutex_destroy(&d->lock);
+	(void)pthread_mutex_destroy(&d->turn);
+	free(d);
+}
+
+bool device_is_ending(const struct device *d)
+{
+	return atomic_load_explicit(&d->ending, memory_order_acquire);
+}
+
+uint64_t device_shown(struct device *d)
+{
+	const char *fault = NULL;
+	uint64_t value = 0;
+
+	if (!d->own_word)
+		return rig_word_load(d->word);
+	if (!d->m->signaled(d->handle, &value, &fault))
+		/* Other devices of this machine wait for the array's word. */
+		rig_word_raise(d->word, value);
+	return rig_word_load(d->word);
+}
+
+static void end_threads(struct device *d)
+{
+	(void)pthread_mutex_lock(&d->lock);
+	atomic_store_explicit(&d->ending, true, memory_order_release);
+	(void)pthread_cond_broadcast(&d->changed);
+	(void)pthread_mutex_unlock(&d->lock);
+	queue_close(&d->hot_queue);
+	/* Who waits for bytes of another agent's looks at `ending` too. */
+	(void)pthread_mutex_lock(&d->session->lock);
+	(void)pthread_cond_broadcast(&d->session->changed);
+	(void)pthread_mutex_unlock(&d->session->lock);
+}
+
+void device_lose(struct device *d, const char *format, ...)
+{
+	struct rig_rmt_out out = {0};
+	va_list args;
+	bool first;
+
+	(void)pthread_mutex_lock(&d->lock);
+	first = d->open && !d->lost;
+	if (first) {
+		d->lost = true;
+		va_start(args, format);
+		(void)vsnprintf(d->reason, sizeof(d->reason), format, args);
+		va_end(args);
+	}
+	(void)pthread_mutex_unlock(&d->lock);
+	end_threads(d);
+	if (!first)
+		return;
+	agent_log(d->session->agent, "%s lost: %s", d->name, d->reason);
+	rig_rmt_put32(&out, d->id);
+	rig_rmt_put_text(&out, d->reason);
+	(void)session_send(d->session, RIG_RMT_LOST, &out, NULL, 0);
+	rig_rmt_out_free(&out);
+	(void)queue_push(&d->cold_queue, RIG_RMT_LOST, NULL, 0);
+}
+
+/* ---- Regions ---- */
+
+void *device_region(struct device *d, uint32_t id)
+{
+	void *region = NULL;
+
+	(void)pthread_mutex_lock(&d->lock);
+	if (id && id <= d->nregions)
+		region = d->regions[id - 1];
+	(void)pthread_mutex_unlock(&d->lock);
+	return region;
+}
+
+int device_add_region(struct device *d, void *region, uint32_t *id)
+{
+	uint32_t i;
+	int err = 0;
+
+	(void)pthread_mutex_lock(&d->lock);
+	for (i = 0; i < d->nregions && d->regions[i]; i++)
+		;
+	if (i == d->regions_size) {
+		uint32_t size = d->regions_size ? 2 * d->regions_size : 64;
+		void **grown = realloc(d->regions, size * sizeof(*grown));
+
+		if (grown) {
+			d->regions = grown;
+			d->regions_size = size;
+		} else {
+			err = -ENOMEM;
+		}
+	}
+	if (!err) {
+		d->regions[i] = region;
+		if (i == d->nregions)
+			d->nregions++;
+		*id = i + 1;
+	}
+	(void)pthread_mutex_unlock(&d->lock);
+	return err;
+}
+
+void *device_take_region(struct device *d, uint32_t id)
+{
+	void *region = NULL;
+
+	(void)pthread_mutex_lock(&d->lock);
+	if (id && id <= d->nregions) {
+		region = d->regions[id - 1];
+		d->regions[id - 1] = NULL;
+	}
+	(void)pthread_mutex_unlock(&d->lock);
+	return region;
+}
+
+/* ---- Opening ---- */
+
+static void fill_facts(const struct device *d, struct rig_rmt_facts *f)
+{
+	const struct rig_facts *from = &d->facts;
+	uint32_t i;
+
+	memset(f, 0, sizeof(*f));
+	f->device = d->id;
+	(void)snprintf(f->name, sizeof(f->name), "%s", d->name);
+	(void)snprintf(f->arch, sizeof(f->arch), "%s", from->arch);
+	(void)snprintf(f->bus, sizeof(f->bus), "%s", from->bus ? from->bus : "");
+	f->budget = from->budget;
+	f->nqueues = from->nqueues < RIG_RMT_QUEUES ? from->nqueues : RIG_RMT_QUEUES;
+	for (i = 0; i < f->nqueues; i++) {
+		(void)snprintf(f->queues[i].name, sizeof(f->queues[i].name), "%s", from->queues[i].name);
+		f->queues[i].runs = from->queues[i].runs & ~RIG_RUNS(RIG_FILL);
+	}
+	f->has_copy_engine = from->has_copy_engine;
+	f->copy_engine = (uint32_t)from->copy_engine;
+	f->has_hang_ms = from->has_hang_ms;
+	f->hang_ms = from->hang_ms;
+	f->alignment = from->alignment;
+	f->has_cache_bytes = from->has_cache_bytes;
+	f->cache_bytes = from->cache_bytes;
+	f->ncounters = from->ncounters < RIG_RMT_COUNTERS ? from->ncounters : RIG_RMT_COUNTERS;
+	for (i = 0; i < f->ncounters; i++) {
+		(void)snprintf(
+		        f->counters[i].name, sizeof(f->counters[i].name), "%s", from->counters[i].name);
+		f->counters[i].values = from->counters[i].values;
+	}
+}
+
+static int read_facts(struct device *d)
+{
+	const char *fault = NULL;
+	struct rig_location at;
+
+	d->facts.version = RIG_EDGE_VERSION;
+	if (d->m->facts(d->handle, &d->facts, &fault))
+		return rig_error_set(-EIO, "%s", fault ? fault : "the driver faulted without a reason");
+	d->hot = rig_driver_of(d->facts.edge);
+	d->m->locate(d->handle, d->facts.word, &at);
+	d->own_word = !at.has_host || at.host != (void *)d->word;
+	return 0;
+}
+
+static int start_threads(struct device *d)
+{
+	int err = rig_thread_start(&d->hot_thread, RIG_THREAD_ANY, hot_run, d);
+
+	if (err)
+		return rig_error_set(err, "the agent could start no thread");
+	err = rig_thread_start(&d->done_thread, RIG_THREAD_ANY, done_run, d);
+	if (!err) {
+		d->running = true;
+		return 0;
+	}
+	end_threads(d);
+	(void)pthread_join(d->hot_thread, NULL);
+	return rig_error_set(err, "the agent could start no thread");
+}
+
+static int make(struct device *d)
+{
+	char why[RIG_RMT_REASON] = "";
+	int err;
+
+	d->slot = agent_take_word(d->session->agent);
+	if (!d->slot)
+		return rig_error_set(-ENOSPC, "the agent has no word left");
+	d->word = &rig_words()[d->slot];
+	d->m = d->opener->module;
+	err = d->opener->make(d->opener->arg, d->word, &d->handle, why, sizeof(why));
+	if (!err)
+		return 0;
+	agent_give_word(d->session->agent, d->slot);
+	return rig_error_set(err, "%s", why);
+}
+
+int device_open(struct device *d, struct rig_rmt_facts *facts)
+{
+	struct served *served;
+	int err = agent_take(d->session->agent, d->name, &served);
+
+	if (err)
+		return err;
+	d->opener = served->opener;
+	err = make(d);
+	if (err)
+		goto give;
+	d->last = rig_word_load(d->word);
+	err = read_facts(d);
+	if (err)
+		goto stop;
+	err = start_threads(d);
+	if (err)
+		goto stop;
+	(void)pthread_mutex_lock(&d->lock);
+	d->open = true;
+	(void)pthread_mutex_unlock(&d->lock);
+	fill_facts(d, facts);
+	return 0;
+
+stop:
+	d->m->stop(d->handle, NULL);
+	d->m->release(d->handle);
+	agent_give_word(d->session->agent, d->slot);
+give:
+	agent_give(d->session->agent, d->name);
+	return err;
+}
+
+/* ---- Ending ---- */
+
+/* Whether no work of the stopped device can run any more. */
+static bool is_over(struct device *d)
+{
+	struct rig_deadline deadline = rig_deadline_in(NULL, STOP_MS * RIG_NS_PER_MS);
+
+	while (device_shown(d) < d->last) {
+		if (rig_deadline_passed(&deadline))
+			return false;
+		rig_deadline_sleep(&deadline, STOP_LOOK_MS * RIG_NS_PER_MS);
+	}
+	return true;
+}
+
+static void drop_pending(struct device *d)
+{
+	while (d->head) {
+		struct pending *p = d->head;
+
+		d->head = p->next;
+		staging_give(d, p->in);
+		staging_give(d, p->out);
+		free(p);
+	}
+	d->tail = &d->head;
+}
+
+static void drop_all(struct device *d)
+{
+	const char *fault = NULL;
+	uint32_t i;
+
+	drop_pending(d);
+	staging_drop(d);
+	for (i = 0; i < d->nimages; i++) {
+		if (d->images[i].image)
+			(void)d->m->unload(d->handle, d->images[i].image, &fault);
+		if (d->images[i].region)
+			(void)d->m->free(d->handle, d->images[i].region, &fault);
+	}
+	for (i = 0; i < d->nregions; i++)
+		if (d->regions[i])
+			(void)d->m->free(d->handle, d->regions[i], &fault);
+	if (d->own_word)
+		(void)d->m->free(d->handle, d->facts.word, &fault);
+}
+
+void device_stop(struct device *d, const char *reason)
+{
+	bool open;
+
+	(void)pthread_mutex_lock(&d->lock);
+	open = d->open;
+	(void)pthread_mutex_unlock(&d->lock);
+	if (!open)
+		return;
+	end_threads(d);
+	if (d->running) {
+		(void)pthread_join(d->hot_thread, NULL);
+		(void)pthread_join(d->done_thread, NULL);
+	}
+	d->m->stop(d->handle, reason);
+	if (is_over(d)) {
+		drop_all(d);
+		d->m->release(d->handle);
+		agent_give_word(d->session->agent, d->slot);
+		agent_give(d->session->agent, d->name);
+	} else {
+		agent_log(d->session->agent, "%s: its work may still run; its memory and its name stay taken",
+		        d->name);
+	}
+	(void)pthread_mutex_lock(&d->lock);
+	d->open = false;
+	(void)pthread_mutex_unlock(&d->lock);
+	free(d->regions);
+	free(d->images);
+	free(d->functions);
+	rig_rmt_out_free(&d->code);
+	d->regions = NULL;
+	d->images = NULL;
+	d->functions = NULL;
+	d->nregions = d->nimages = d->nfunctions = 0;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent.h"
+#include "thread.h"
+
+enum { FETCH_HEAD = 4 + 8 + 8, BEATS = 4, LOOK_MS = 20 };
+
+/* ---- Fetches ---- */
+
+/* With the lock. NULL: no memory, or not the size that was said before. */
+static struct fetch *find_fetch(struct session *s, uint32_t id, uint64_t all)
+{
+	struct fetch *f = s->fetches;
+
+	while (f && f->id != id)
+		f = f->next;
+	if (f || all > RIG_RMT_LOCAL_BYTES || !all)
+		return f && f->bytes == all ? f : NULL;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return NULL;
+	f->data = malloc(all);
+	if (!f->data) {
+		free(f);
+		return NULL;
+	}
+	f->id = id;
+	f->bytes = all;
+	f->next = s->fetches;
+	s->fetches = f;
+	return f;
+}
+
+int fetch_add(struct session *s, uint32_t id, uint64_t all, uint64_t at, const uint8_t *bytes, size_t n)
+{
+	struct fetch *f;
+	int err = 0;
+
+	(void)pthread_mutex_lock(&s->lock);
+	f = find_fetch(s, id, all);
+	if (!f || at != f->got || n > f->bytes - f->got) {
+		err = -EPROTO;
+	} else {
+		memcpy(f->data + at, bytes, n);
+		f->got += n;
+		(void)pthread_cond_broadcast(&s->changed);
+	}
+	(void)pthread_mutex_unlock(&s->lock);
+	return err;
+}
+
+int fetch_put(struct session *s, const uint8_t *bytes, size_t n)
+{
+	struct rig_rmt_in in = rig_rmt_in_of(bytes, n);
+	uint32_t id = rig_rmt_get32(&in);
+	uint64_t all = rig_rmt_get64(&in), at = rig_rmt_get64(&in);
+
+	return in.bad || !in.left ? -EPROTO : fetch_add(s, id, all, at, in.at, in.left);
+}
+
+/* With the lock. */
+static struct fetch *take_whole(struct session *s, uint32_t id)
+{
+	struct fetch **at = &s->fetches, *f;
+
+	while (*at && (*at)->id != id)
+		at = &(*at)->next;
+	f = *at;
+	if (!f || f->got < f->bytes)
+		return NULL;
+	*at = f->next;
+	return f;
+}
+
+int fetch_take(struct device *d, uint32_t id, uint8_t *to, uint64_t bytes)
+{
+	struct session *s = d->session;
+	struct fetch *f;
+	int err = 0;
+
+	(void)pthread_mutex_lock(&s->lock);
+	while (!(f = take_whole(s, id)) && !device_is_ending(d) && !atomic_load(&s->ended))
+		(void)pthread_cond_wait(&s->changed, &s->lock);
+	(void)pthread_mutex_unlock(&s->lock);
+	if (!f)
+		return -ECANCELED;
+	if (f->bytes == bytes)
+		memcpy(to, f->data, bytes);
+	else
+		err = rig_error_set(-EPROTO, "a copy of %" PRIu64 " bytes got %" PRIu64, bytes, f->bytes);
+	free(f->data);
+	free(f);
+	return err;
+}
+
+void fetch_drop_all(struct session *s)
+{
+	while (s->fetches) {
+		struct fetch *f = s->fetches;
+
+		s->fetches = f->next;
+		free(f->data);
+		free(f);
+	}
+}
+
+static struct rig_rmt_chan *chan_to(struct session *s, uint32_t machine)
+{
+	struct peer *peers;
+	struct rig_rmt_chan *chan = NULL;
+	uint32_t i;
+
+	(void)pthread_mutex_lock(&s->lock);
+	peers = s->peers;
+	for (i = 0; i < s->npeers && !chan; i++)
+		if (peers[i].machine == machine)
+			chan = peers[i].chan;
+	(void)pthread_mutex_unlock(&s->lock);
+	return chan;
+}
+
+int fetch_send(struct session *s, uint32_t machine, uint32_t id, const uint8_t *bytes, uint64_t n)
+{
+	uint32_t self = (uint32_t)strtoul(s->join.machine, NULL, 10);
+	struct rig_rmt_chan *chan = machine == self ? NULL : chan_to(s, machine);
+	uint64_t at, chunk;
+	int err = 0;
+
+	if (machine != self && !chan) {
+		session_fail(s, "malformed: a copy to a machine without a connection");
+		return -EPROTO;
+	}
+	for (at = 0; at < n && !err; at += chunk) {
+		struct rig_rmt_out head = {0};
+
+		chunk = n - at < RIG_RMT_DATA_BYTES ? n - at : RIG_RMT_DATA_BYTES;
+		rig_rmt_put32(&head, id);
+		rig_rmt_put64(&head, n);
+		rig_rmt_put64(&head, at);
+		if (!chan)
+			err = fetch_add(s, id, n, at, bytes + at, chunk);
+		else
+			err = head.bad ? -ENOMEM
+			               : rig_rmt_chan_send(chan, RIG_RMT_FETCHED, head.at, head.used,
+			                         bytes + at, chunk);
+		rig_rmt_out_free(&head);
+	}
+	if (err)
+		session_fail(s, "bytes for another machine did not go: %s", strerror(-err));
+	return err;
+}
+
+/* ---- Connections to other agents ---- */
+
+static void *peer_run(void *arg)
+{
+	struct peer *p = arg;
+	struct session *s = p->session;
+	const uint8_t *payload;
+	uint8_t kind;
+	size_t n;
+	int err = 0;
+
+	while (!err) {
+		err = rig_rmt_chan_recv(p->chan, &kind, &payload, &n);
+		if (!err && kind == RIG_RMT_FETCHED)
+			err = fetch_put(s, payload, n);
+		else if (!err && kind == RIG_RMT_CLOSE)
+			return NULL;
+		else if (!err && kind != RIG_RMT_BEAT)
+			err = -EPROTO;
+	}
+	if (!atomic_load(&s->ended))
+		session_fail(s, "the connection to machine %" PRIu32 " (%s) ended: %s", p->machine,
+		        rig_rmt_chan_peer(p->chan),
+		        err == -EPROTO ? "it sent what is no message" : strerror(-err));
+	return NULL;
+}
+
+static void *beat_run(void *arg)
+{
+	struct peer *p = arg;
+	struct timespec nap = {.tv_nsec = 1000000L * LOOK_MS};
+	uint64_t last = rig_now_ns(), every = UINT64_C(1000000) * p->session->join.silence_ms / BEATS;
+
+	while (!atomic_load(&p->session->ended)) {
+		(void)nanosleep(&nap, NULL);
+		if (rig_now_ns() - last < every)
+			continue;
+		rig_rmt_chan_beat(p->chan, RIG_RMT_BEAT);
+		last = rig_now_ns();
+	}
+	return NULL;
+}
+
+/* Takes the channel, or frees it. */
+static int add_peer(struct session *s, uint32_t machine, struct rig_rmt_chan *chan)
+{
+	struct peer *p = NULL;
+	int err = 0;
+
+	(void)pthread_mutex_lock(&s->lock);
+	if (!s->peers)
+		s->peers = calloc(AGENT_MACHINES, sizeof(*s->peers));
+	if (s->peers && s->npeers < AGENT_MACHINES && !atomic_load(&s->ended)) {
+		p = &s->peers[s->npeers];
+		*p = (struct peer){.session = s, .machine = machine, .chan = chan};
+		err = rig_thread_start(&p->thread, RIG_THREAD_ANY, peer_run, p);
+		if (!err && rig_thread_start(&p->beat, RIG_THREAD_ANY, beat_run, p)) {
+			rig_rmt_chan_shut(chan);
+			p->beat = p->thread;
+		}
+		if (!err)
+			s->npeers++;
+	} else {
+		err = -ENOSPC;
+	}
+	(void)pthread_cond_broadcast(&s->changed);
+	(void)pthread_mutex_unlock(&s->lock);
+	if (err)
+		rig_rmt_chan_free(chan);
+	return err ? rig_error_set(err, "no memory or thread for a connection between agents") : 0;
+}
+
+/* LINK: the other machine's number and name, whether this one dials. Who does not dial waits. */
+int peer_link(struct session *s, struct rig_rmt_in *in)
+{
+	uint32_t machine = rig_rmt_get32(in);
+	char name[RIG_RMT_NAME];
+	struct rig_rmt_join join = s->join;
+	struct rig_rmt_out out = {0};
+	struct rig_rmt_chan *chan;
+	int err;
+
+	rig_rmt_get_text(in, name, sizeof(name));
+	if (rig_rmt_in_end(in) || machine >= AGENT_MACHINES)
+		return -EPROTO;
+	err = rig_rmt_chan_dial(name, &s->agent->key, RIG_RMT_DIAL_MS, s->join.silence_ms, &chan);
+	if (err)
+		return err == -EPROTO ? -ECONNABORTED : err;
+	join.role = RIG_RMT_AGENT;
+	rig_rmt_join_put(&out, &join);
+	err = out.bad ? -ENOMEM : rig_rmt_chan_send(chan, RIG_RMT_JOIN, out.at, out.used, NULL, 0);
+	rig_rmt_out_free(&out);
+	if (!err)
+		return add_peer(s, machine, chan);
+	rig_rmt_chan_free(chan);
+	return rig_error_set(-ECONNABORTED, "%s ended the connection", name);
+}
+
+static struct session *find_session(struct agent *agent, const uint8_t token[RIG_RMT_TOKEN])
+{
+	struct session *s;
+
+	for (s = agent->sessions; s && memcmp(s->join.token, token, RIG_RMT_TOKEN) != 0; s = s->next)
+		;
+	return s;
+}
+
+int peer_serve(struct agent *agent, struct rig_rmt_chan *chan, const struct rig_rmt_join *join)
+{
+	uint32_t machine = (uint32_t)strtoul(join->machine, NULL, 10);
+	struct session *s;
+	int err = -ENOENT;
+
+	(void)pthread_mutex_lock(&agent->lock);
+	s = find_session(agent, join->token);
+	if (s && machine < AGENT_MACHINES)
+		err = add_peer(s, machine, chan);
+	(void)pthread_mutex_unlock(&agent->lock);
+	if (err == -ENOENT) {
+		agent_log(agent, "%s: an agent of no job that is served here", rig_rmt_chan_peer(chan));
+		rig_rmt_chan_free(chan);
+	}
+	return err;
+}
+
+void peers_end(struct session *s)
+{
+	uint32_t i;
+
+	(void)pthread_mutex_lock(&s->lock);
+	(void)pthread_cond_broadcast(&s->changed);
+	(void)pthread_mutex_unlock(&s->lock);
+	for (i = 0; i < s->npeers; i++) {
+		/* The other agent is told that this is no failure, if it is none. */
+		if (!s->reason[0])
+			rig_rmt_chan_beat(s->peers[i].chan, RIG_RMT_CLOSE);
+		rig_rmt_chan_shut(s->peers[i].chan);
+	}
+	for (i = 0; i < s->npeers; i++) {
+		(void)pthread_join(s->peers[i].thread, NULL);
+		if (s->peers[i].beat != s->peers[i].thread)
+			(void)pthread_join(s->peers[i].beat, NULL);
+	}
+	/* The done threads of devices that are not stopped yet may still send to them. */
+}
+
+void peers_free(struct session *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->npeers; i++)
+		rig_rmt_chan_free(s->peers[i].chan);
+	free(s->peers);
+	s->peers = NULL;
+	s->npeers = 0;
+}

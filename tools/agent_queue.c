@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent.h"
+
+/* More than a controller that keeps to its own bound has under way for a device. */
+#define MOST_BYTES ((size_t)768 << 20)
+
+void queue_init(struct queue *q)
+{
+	pthread_condattr_t attr;
+
+	memset(q, 0, sizeof(*q));
+	q->tail = &q->head;
+	(void)pthread_mutex_init(&q->lock, NULL);
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&q->some, &attr);
+	(void)pthread_condattr_destroy(&attr);
+}
+
+void queue_fini(struct queue *q)
+{
+	while (q->head) {
+		struct item *item = q->head;
+
+		q->head = item->next;
+		free(item);
+	}
+	(void)pthread_cond_destroy(&q->some);
+	(void)pthread_mutex_destroy(&q->lock);
+}
+
+bool queue_push(struct queue *q, uint8_t kind, const void *payload, size_t bytes)
+{
+	struct item *item = malloc(sizeof(*item) + bytes);
+	bool pushed;
+
+	if (!item)
+		return false;
+	item->next = NULL;
+	item->kind = kind;
+	item->bytes = bytes;
+	if (bytes)
+		memcpy(item->payload, payload, bytes);
+	(void)pthread_mutex_lock(&q->lock);
+	pushed = !q->closed && bytes <= MOST_BYTES - q->bytes;
+	if (pushed) {
+		*q->tail = item;
+		q->tail = &item->next;
+		q->bytes += bytes;
+		(void)pthread_cond_signal(&q->some);
+	}
+	(void)pthread_mutex_unlock(&q->lock);
+	if (!pushed)
+		free(item);
+	return pushed;
+}
+
+struct item *queue_pop(struct queue *q, unsigned ms)
+{
+	struct item *item = NULL;
+	struct timespec end;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += ms / 1000;
+	end.tv_nsec += (long)(ms % 1000) * 1000000L;
+	end.tv_sec += end.tv_nsec / 1000000000L;
+	end.tv_nsec %= 1000000000L;
+	(void)pthread_mutex_lock(&q->lock);
+	while (!q->head && !q->closed)
+		if (pthread_cond_timedwait(&q->some, &q->lock, &end) == ETIMEDOUT)
+			break;
+	if (q->head && !q->closed) {
+		item = q->head;
+		q->head = item->next;
+		if (!q->head)
+			q->tail = &q->head;
+		q->bytes -= item->bytes;
+	}
+	(void)pthread_mutex_unlock(&q->lock);
+	return item;
+}
+
+void queue_close(struct queue *q)
+{
+	(void)pthread_mutex_lock(&q->lock);
+	q->closed = true;
+	(void)pthread_cond_broadcast(&q->some);
+	(void)pthread_mutex_unlock(&q->lock);
+}
+
+bool queue_is_closed(struct queue *q)
+{
+	bool closed;
+
+	(void)pthread_mutex_lock(&q->lock);
+	closed = q->closed;
+	(void)pthread_mutex_unlock(&q->lock);
+	return closed;
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent.h"
+#include "clock.h"
+#include "thread.h"
+
+enum { BEATS = 4 }; /* in the time that the peer waits for one */
+
+int session_send(
+        struct session *s, uint8_t kind, const struct rig_rmt_out *out, const void *body, size_t bytes)
+{
+	if (out->bad)
+		return -ENOMEM;
+	return rig_rmt_chan_send(s->chan, kind, out->at, out->used, body, bytes);
+}
+
+int session_answer(
+        struct session *s, uint32_t request, int status, const char *text, const void *payload, size_t bytes)
+{
+	struct rig_rmt_answer answer = {.request = request, .status = status};
+	struct rig_rmt_out out = {0};
+	int err;
+
+	(void)snprintf(answer.text, sizeof(answer.text), "%s", text);
+	rig_rmt_answer_put(&out, &answer);
+	err = session_send(s, RIG_RMT_ANSWER, &out, payload, bytes);
+	rig_rmt_out_free(&out);
+	return err;
+}
+
+void session_fail(struct session *s, const char *format, ...)
+{
+	struct rig_rmt_out out = {0};
+	va_list args;
+	bool first;
+
+	(void)pthread_mutex_lock(&s->lock);
+	first = !s->reason[0];
+	if (first) {
+		va_start(args, format);
+		(void)vsnprintf(s->reason, sizeof(s->reason), format, args);
+		va_end(args);
+	}
+	(void)pthread_mutex_unlock(&s->lock);
+	if (!first)
+		return;
+	agent_log(s->agent, "job of %s failed: %s", rig_rmt_chan_peer(s->chan), s->reason);
+	rails_fail(s, s->reason);
+	rig_rmt_put_text(&out, s->reason);
+	(void)session_send(s, RIG_RMT_FAILED, &out, NULL, 0);
+	rig_rmt_out_free(&out);
+	rig_rmt_chan_shut(s->chan);
+}
+
+struct device *session_device(struct session *s, uint32_t id)
+{
+	struct device *d;
+
+	(void)pthread_mutex_lock(&s->lock);
+	d = id < s->ndevices ? s->devices[id] : NULL;
+	(void)pthread_mutex_unlock(&s->lock);
+	return d;
+}
+
+/* ---- The control thread ---- */
+
+static void do_list(struct session *s, struct rig_rmt_in *in)
+{
+	uint32_t request = rig_rmt_get32(in), i;
+	struct rig_rmt_out out = {0};
+
+	rig_rmt_put32(&out, s->agent->nserved);
+	(void)pthread_mutex_lock(&s->agent->lock);
+	for (i = 0; i < s->agent->nserved; i++) {
+		rig_rmt_put_text(&out, s->agent->served[i].name);
+		rig_rmt_put8(&out, s->agent->served[i].host);
+		rig_rmt_put8(&out, s->agent->served[i].busy);
+	}
+	(void)pthread_mutex_unlock(&s->agent->lock);
+	(void)session_answer(s, request, 0, "", out.at, out.used);
+	rig_rmt_out_free(&out);
+}
+
+static void do_ping(struct session *s, struct rig_rmt_in *in)
+{
+	uint32_t request = rig_rmt_get32(in);
+	struct rig_rmt_out out = {0};
+
+	rig_rmt_put64(&out, rig_now_ns());
+	(void)session_answer(s, request, 0, "", out.at, out.used);
+	rig_rmt_out_free(&out);
+}
+
+static void do_link(struct session *s, uint8_t kind, struct rig_rmt_in *in)
+{
+	uint32_t request = rig_rmt_get32(in);
+	struct rig_rmt_out out = {0};
+	int err = kind == RIG_RMT_LINK ? peer_link(s, in) : rails_request(s, kind, in, &out);
+
+	if (err == -EPROTO)
+		session_fail(s, "malformed: a request about links or rails");
+	else
+		(void)session_answer(s, request, err, err ? rig_error() : "", out.at, err ? 0 : out.used);
+	rig_rmt_out_free(&out);
+}
+
+static void take_control(struct session *s, const struct item *item)
+{
+	struct rig_rmt_in in = rig_rmt_in_of(item->payload, item->bytes);
+
+	switch (item->kind) {
+	case RIG_RMT_LIST:
+		do_list(s, &in);
+		break;
+	case RIG_RMT_PING:
+		do_ping(s, &in);
+		break;
+	default:
+		do_link(s, item->kind, &in);
+	}
+}
+
+static void *control_run(void *session)
+{
+	struct session *s = session;
+	unsigned beat_ms = s->join.silence_ms / BEATS;
+	uint64_t beat = rig_now_ns();
+
+	while (!queue_is_closed(&s->control)) {
+		struct item *item = queue_pop(&s->control, beat_ms);
+
+		if (item)
+			take_control(s, item);
+		free(item);
+		if (rig_now_ns() - beat < beat_ms * RIG_NS_PER_MS)
+			continue;
+		rig_rmt_chan_beat(s->chan, RIG_RMT_BEAT);
+		beat = rig_now_ns();
+	}
+	return NULL;
+}
+
+/* ---- The reader ---- */
+
+/* -EPROTO, or -ENOMEM. */
+static int to_device(struct session *s, uint8_t kind, const uint8_t *payload, size_t n)
+{
+	bool hot = kind == RIG_RMT_DATA || kind == RIG_RMT_SUBMIT || kind == RIG_RMT_FETCH;
+	bool numbered = kind != RIG_RMT_DATA && kind != RIG_RMT_FREE && kind != RIG_RMT_CODE &&
+	                kind != RIG_RMT_UNLOAD;
+	struct rig_rmt_in in = rig_rmt_in_of(payload, n);
+	struct device *d;
+	uint32_t id;
+
+	if (kind == RIG_RMT_FETCH)
+		(void)rig_rmt_get32(&in);
+	if (numbered)
+		(void)rig_rmt_get32(&in);
+	id = rig_rmt_get32(&in);
+	d = in.bad ? NULL : session_device(s, id);
+	if (!d)
+		return -EPROTO;
+	if (queue_push(hot ? &d->hot_queue : &d->cold_queue, kind, payload, n))
+		return 0;
+	/* Work of a device that is ending goes nowhere. */
+	return (hot && device_is_ending(d)) || queue_is_closed(hot ? &d->hot_queue : &d->cold_queue)
+	               ? 0
+	               : -ENOMEM;
+}
+
+static int open_device(struct session *s, const uint8_t *payload, size_t n)
+{
+	struct rig_rmt_in in = rig_rmt_in_of(payload, n);
+	char name[RIG_RMT_NAME];
+	struct device *d = NULL;
+	uint32_t request = rig_rmt_get32(&in);
+
+	rig_rmt_get_text(&in, name, sizeof(name));
+	if (rig_rmt_in_end(&in))
+		return -EPROTO;
+	if (s->ndevices < AGENT_DEVICES)
+		d = device_make(s, s->ndevices, name);
+	if (!d) {
+		(void)session_answer(s, request, -ENOSPC,
+		        s->ndevices < AGENT_DEVICES ? "the agent has no memory or threads left"
+		                                    : "this connection opened all the devices it may",
+		        NULL, 0);
+		return 0;
+	}
+	(void)pthread_mutex_lock(&s->lock);
+	s->devices[s->ndevices++] = d;
+	(void)pthread_mutex_unlock(&s->lock);
+	return queue_push(&d->cold_queue, RIG_RMT_OPEN, payload, n) ? 0 : -ENOMEM;
+}
+
+static int take(struct session *s, uint8_t kind, const uint8_t *payload, size_t n)
+{
+	switch (kind) {
+	case RIG_RMT_BEAT:
+		return 0;
+	case RIG_RMT_OPEN:
+		return open_device(s, payload, n);
+	case RIG_RMT_LIST:
+	case RIG_RMT_PING:
+	case RIG_RMT_LINK:
+	case RIG_RMT_RAIL:
+		return queue_push(&s->control, kind, payload, n) ? 0 : -ENOMEM;
+	case RIG_RMT_ALLOC:
+	case RIG_RMT_FREE:
+	case RIG_RMT_MAP_PEER:
+	case RIG_RMT_CODE:
+	case RIG_RMT_LOAD:
+	case RIG_RMT_ENTRY:
+	case RIG_RMT_UNLOAD:
+	case RIG_RMT_CHECK:
+	case RIG_RMT_STOP:
+	case RIG_RMT_SUBMIT:
+	case RIG_RMT_DATA:
+	case RIG_RMT_FETCH:
+		return to_device(s, kind, payload, n);
+	case RIG_RMT_CLOSE:
+		return -ESHUTDOWN;
+	default:
+		return -EPROTO;
+	}
+}
+
+static void told_failed(struct session *s, const uint8_t *payload, size_t n)
+{
+	struct rig_rmt_in in = rig_rmt_in_of(payload, n);
+	char reason[RIG_RMT_REASON];
+
+	rig_rmt_get_text(&in, reason, sizeof(reason));
+	session_fail(s, "%s", rig_rmt_in_end(&in) ? "malformed: a reason" : reason);
+}
+
+static void read_all(struct session *s)
+{
+	const uint8_t *payload;
+	uint8_t kind;
+	size_t n;
+	int err;
+
+	for (;;) {
+		err = rig_rmt_chan_recv(s->chan, &kind, &payload, &n);
+		if (!err && kind == RIG_RMT_FAILED) {
+			told_failed(s, payload, n);
+			return;
+		}
+		if (!err)
+			err = take(s, kind, payload, n);
+		if (err)
+			break;
+	}
+	if (err == -ESHUTDOWN)
+		agent_log(s->agent, "job of %s closed", rig_rmt_chan_peer(s->chan));
+	else if (err == -EPROTO)
+		session_fail(s, "malformed: the controller sent what is no message (kind %u)", kind);
+	else if (err == -ETIMEDOUT)
+		session_fail(s, "the controller was silent for %u ms", s->join.silence_ms);
+	else if (err == -ENOMEM)
+		session_fail(s, "the controller has more under way than the agent takes");
+	else
+		session_fail(s, "the controller's connection ended: %s", strerror(-err));
+}
+
+/* ---- Life ---- */
+
+static void end(struct session *s)
+{
+	uint32_t i;
+
+	/* First the bytes of other agents', so that no device waits for them. */
+	atomic_store_explicit(&s->ended, true, memory_order_release);
+	queue_close(&s->control);
+	(void)pthread_join(s->control_thread, NULL);
+	rails_end(s);
+	peers_end(s);
+	/* The machine's memory, opened first, is what others map. */
+	for (i = s->ndevices; i--;)
+		device_end(s->devices[i]);
+	for (i = 0; i < s->ndevices; i++)
+		device_free(s->devices[i]);
+	peers_free(s);
+	fetch_drop_all(s);
+}
+
+static struct session *make(struct agent *agent, struct rig_rmt_chan *chan, const struct rig_rmt_join *join)
+{
+	struct session *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->agent = agent;
+	s->chan = chan;
+	s->join = *join;
+	queue_init(&s->control);
+	(void)pthread_mutex_init(&s->lock, NULL);
+	(void)pthread_cond_init(&s->changed, NULL);
+	return s;
+}
+
+static void unmake(struct session *s)
+{
+	queue_fini(&s->control);
+	(void)pthread_cond_destroy(&s->changed);
+	(void)pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+static void enlist(struct session *s)
+{
+	(void)pthread_mutex_lock(&s->agent->lock);
+	s->next = s->agent->sessions;
+	s->agent->sessions = s;
+	(void)pthread_mutex_unlock(&s->agent->lock);
+}
+
+static void delist(struct session *s)
+{
+	struct session **at;
+
+	(void)pthread_mutex_lock(&s->agent->lock);
+	for (at = &s->agent->sessions; *at && *at != s; at = &(*at)->next)
+		;
+	if (*at)
+		*at = s->next;
+	(void)pthread_mutex_unlock(&s->agent->lock);
+}
+
+static void serve(struct agent *agent, struct rig_rmt_chan *chan, const struct rig_rmt_join *join)
+{
+	struct session *s = make(agent, chan, join);
+
+	if (!s)
+		return;
+	if (!rig_thread_start(&s->control_thread, RIG_THREAD_ANY, control_run, s)) {
+		enlist(s);
+		agent_log(agent, "job of %s begins", rig_rmt_chan_peer(chan));
+		read_all(s);
+		rig_rmt_chan_shut(chan);
+		/* From here on no other agent's connection finds it. */
+		delist(s);
+		end(s);
+		agent_log(agent, "job of %s ended, its devices are stopped", rig_rmt_chan_peer(chan));
+	}
+	unmake(s);
+}
+
+enum { LEAST_SILENCE_MS = 50, MOST_SILENCE_MS = 600000 };
+
+static int read_join(struct rig_rmt_chan *chan, struct rig_rmt_join *join)
+{
+	const uint8_t *payload;
+	uint8_t kind;
+	size_t n;
+	int err = rig_rmt_chan_recv(chan, &kind, &payload, &n);
+
+	if (!err)
+		err = kind == RIG_RMT_JOIN ? rig_rmt_join_parse(payload, n, join) : -EPROTO;
+	if (!err && (join->silence_ms < LEAST_SILENCE_MS || join->silence_ms > MOST_SILENCE_MS ||
+	                    (join->role != RIG_RMT_CONTROLLER && join->role != RIG_RMT_AGENT)))
+		err = -EPROTO;
+	return err;
+}
+
+static void leave(struct agent *agent)
+{
+	(void)pthread_mutex_lock(&agent->lock);
+	agent->nsessions--;
+	(void)pthread_cond_broadcast(&agent->changed);
+	(void)pthread_mutex_unlock(&agent->lock);
+}
+
+void *session_run(void *served_socket)
+{
+	struct served_socket *socket = served_socket;
+	struct agent *agent = socket->agent;
+	struct rig_rmt_chan *chan = NULL;
+	struct rig_rmt_join join;
+	int err = rig_rmt_chan_accept(socket->fd, &agent->key, RIG_RMT_DIAL_MS, RIG_RMT_SILENCE_MS, &chan);
+
+	free(socket);
+	if (!err)
+		err = read_join(chan, &join);
+	if (err) {
+		agent_log(agent, "a connection was refused: %s", rig_error());
+	} else {
+		rig_rmt_chan_set_silence(chan, join.silence_ms);
+		if (join.role == RIG_RMT_AGENT)
+			(void)peer_serve(agent, chan, &join);
+		else
+			serve(agent, chan, &join);
+	}
+	if (!err && join.role == RIG_RMT_AGENT)
+		chan = NULL;
+	rig_rmt_chan_free(chan);
+	leave(agent);
+	return NULL;
+}

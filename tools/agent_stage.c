@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "agent.h"
+
+#define LEAST_BYTES UINT64_C(65536)
+/* Kept for reuse. */
+#define KEEP_BYTES (UINT64_C(128) << 20)
+
+static uint64_t size_of(uint64_t bytes)
+{
+	uint64_t size = LEAST_BYTES;
+
+	while (size < bytes)
+		size *= 2;
+	return size;
+}
+
+static struct staging *find(struct device *d, uint64_t bytes)
+{
+	struct staging **at, *s = NULL;
+
+	(void)pthread_mutex_lock(&d->lock);
+	for (at = &d->free; *at && (*at)->bytes != bytes; at = &(*at)->next)
+		;
+	if (*at) {
+		s = *at;
+		*at = s->next;
+		d->free_bytes -= s->bytes;
+	}
+	(void)pthread_mutex_unlock(&d->lock);
+	return s;
+}
+
+static struct staging *make(struct device *d, uint64_t bytes)
+{
+	struct staging *s = calloc(1, sizeof(*s));
+	const char *fault = NULL;
+	struct rig_location at;
+
+	if (!s)
+		return NULL;
+	s->bytes = bytes;
+	if (d->m->alloc(d->handle, d->facts.host_addresses ? RIG_DEVICE : RIG_PINNED, bytes, &s->region,
+	            &fault)) {
+		free(s);
+		return NULL;
+	}
+	d->m->locate(d->handle, s->region, &at);
+	s->host = at.has_host ? at.host : NULL;
+	s->handle = at.handle;
+	if (s->host)
+		return s;
+	(void)d->m->free(d->handle, s->region, &fault);
+	free(s);
+	return NULL;
+}
+
+static void unmake(struct device *d, struct staging *s)
+{
+	const char *fault = NULL;
+
+	(void)d->m->free(d->handle, s->region, &fault);
+	free(s);
+}
+
+struct staging *staging_take(struct device *d, uint64_t bytes)
+{
+	struct staging *s = find(d, size_of(bytes));
+
+	return s ? s : make(d, size_of(bytes));
+}
+
+void staging_give(struct device *d, struct staging *s)
+{
+	bool keep;
+
+	if (!s)
+		return;
+	(void)pthread_mutex_lock(&d->lock);
+	keep = d->free_bytes + s->bytes <= KEEP_BYTES;
+	if (keep) {
+		s->next = d->free;
+		d->free = s;
+		d->free_bytes += s->bytes;
+	}
+	(void)pthread_mutex_unlock(&d->lock);
+	if (!keep)
+		unmake(d, s);
+}
+
+void staging_drop(struct device *d)
+{
+	while (d->free) {
+		struct staging *s = d->free;
+
+		d->free = s->next;
+		unmake(d, s);
+	}
+	d->free_bytes = 0;
+}
