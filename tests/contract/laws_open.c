@@ -252,6 +252,6 @@ static const struct conform_law laws[] = {
         LAW(a_make_short_of_descriptors_fails_with_a_reason_and_opens_nothing, "E-034 E-039"),
         LAW(an_unused_handle_leaves_nothing_open, "E-045"),
         LAW(a_lost_handle_leaves_nothing_open, "E-045"),
-        LAW(devices_of_two_names_are_open_side_by_side, "E-250"),
+        LAW(devices_of_two_names_are_open_side_by_side, "E-047"),
 };
 CONFORM_GROUP(opening, laws);

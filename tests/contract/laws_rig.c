@@ -420,7 +420,7 @@ static void endless_work_loses_the_device_at_the_bound_and_the_name_opens_again(
 
 static const struct conform_law laws[] = {
         LAW(a_program_writes_and_reads_memory, "E-093 E-184"),
-        LAW(a_name_opens_once_and_again_after_its_close, "E-035 E-042"),
+        LAW(a_name_opens_once_and_again_after_its_close, "E-035"),
         LAW(points_are_reached_in_the_order_of_submission, "E-008 E-097"),
         LAW(chains_of_copies_keep_the_bytes_with_nothing_said_of_order, "E-097 E-127"),
         LAW(two_devices_wait_for_each_other_in_a_pipeline, "E-009 E-054 E-055 E-056"),
@@ -429,7 +429,7 @@ static const struct conform_law laws[] = {
         LAW(a_closed_device_answers_lost_and_its_reached_points_stay_reached, "E-235"),
         LAW(threads_share_a_device, "E-103 E-106"),
         LAW(a_program_runs_code_on_its_buffers, "E-095 E-213 E-217"),
-        LAW(a_fault_loses_the_device_with_its_text_and_the_name_opens_again, "E-100 E-233"),
+        LAW(a_fault_loses_the_device_with_its_text_and_the_name_opens_again, "E-042 E-100 E-233"),
         LAW(endless_work_loses_the_device_at_the_bound_and_the_name_opens_again, "E-234 E-242 E-247"),
 };
 CONFORM_GROUP(runtime, laws);

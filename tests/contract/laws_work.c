@@ -545,7 +545,7 @@ static const struct conform_law laws[] = {
         LAW(what_room_saw_may_change_before_submit, "E-113"),
         LAW(what_a_submit_was_given_may_go_when_it_returns, "E-129"),
         LAW(committing_what_is_committed_changes_nothing, "E-142 E-143"),
-        LAW(an_encoded_value_is_reached_only_once_committed, "E-130 E-131 E-140 E-141"),
+        LAW(an_encoded_value_is_reached_only_once_committed, "E-130 E-140 E-141"),
         LAW(a_later_commit_commits_what_came_before, "E-130 E-140"),
         LAW(values_are_committed_unasked_while_work_is_submitted, "E-146"),
         LAW(hot_calls_do_not_block_on_earlier_work, "E-060 E-099"),

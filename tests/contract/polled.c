@@ -156,6 +156,11 @@ uint64_t polled_word(struct polled *p)
 	return rig_word_load(p->device->shown);
 }
 
+void polled_set_word(struct polled *p, uint64_t value)
+{
+	__atomic_store_n((uint64_t *)(void *)p->device->shown, value, __ATOMIC_RELEASE);
+}
+
 uint64_t polled_last(struct polled *p)
 {
 	return p->device->last;

@@ -113,6 +113,8 @@ unsigned polled_count(struct polled *p, enum polled_call call);
 unsigned polled_left(struct polled *p);
 uint64_t polled_held(struct polled *p); /* bytes of own memory */
 uint64_t polled_word(struct polled *p);
+/* Makes the word of the driver's own show that, also less than before, which no driver may do. */
+void polled_set_word(struct polled *p, uint64_t value);
 uint64_t polled_last(struct polled *p);           /* the last value given to submit */
 const char *polled_stop_reason(struct polled *p); /* of the last stop; NULL: none given */
 /* Of the last submit. */

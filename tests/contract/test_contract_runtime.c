@@ -288,6 +288,93 @@ static void nothing_of_the_state_is_read_after_stop(void **state)
 	help_end(&b);
 }
 
+/* E-020 */
+static void a_word_of_the_drivers_own_that_goes_back_is_not_followed(void **state)
+{
+	struct polled_options o = help_options();
+	struct rig_submission *s;
+	struct rig_point point;
+	struct bench b;
+
+	(void)state;
+	o.own_word = true;
+	b = help_open(&o);
+	s = help_empty(b.d);
+	(void)help_submit(s, NULL);
+	point = help_submit(s, NULL);
+	assert_int_equal(polled_run(b.p, 2), 2);
+	assert_int_equal(rig_reached(point), 1);
+	polled_set_word(b.p, rig_point_value(point) - 1);
+	assert_int_equal(rig_signaled(b.d), rig_point_value(point));
+	assert_int_equal(rig_reached(point), 1);
+	assert_int_equal(rig_word_load(&rig_words()[rig_point_slot(point)]), rig_point_value(point));
+	polled_set_word(b.p, rig_point_value(point));
+	rig_submission_put(s);
+	help_close(&b);
+}
+
+struct two {
+	struct bench a, b;
+	struct rig_submission *sa, *sb;
+};
+
+static void open_two(struct two *t, bool own_word)
+{
+	struct polled_options o = help_options();
+
+	o.name = "A";
+	o.own_word = own_word;
+	t->a = help_open(&o);
+	o.name = "B";
+	o.own_word = false;
+	o.waits = (struct rig_waits){true, true};
+	t->b = help_open(&o);
+	t->sa = help_empty(t->a.d);
+	t->sb = help_empty(t->b.d);
+}
+
+/* E-018, E-022, E-024, E-056: B's queue never reads A's word. */
+static void a_producer_with_a_word_of_its_own_is_waited_for_on_the_host(void **state)
+{
+	struct rig_point point, later;
+	struct two t;
+
+	(void)state;
+	open_two(&t, true);
+	point = help_submit(t.sa, NULL);
+	assert_ok(rig_submit(t.sb, NULL, &point, 1, &later)); /* the sleep runs A's work */
+	assert_int_equal(rig_reached(point), 1);
+	assert_int_equal(polled_nwaits(t.b.p), 0);
+	assert_int_equal(rig_word_load(&rig_words()[rig_point_slot(point)]), rig_point_value(point));
+	assert_ok(rig_wait(later));
+	rig_submission_put(t.sa);
+	rig_submission_put(t.sb);
+	help_close(&t.a);
+	help_close(&t.b);
+}
+
+/* E-009 */
+static void a_queue_that_waits_on_a_word_runs_on_after_its_device_is_gone(void **state)
+{
+	struct rig_point point, later;
+	struct two t;
+
+	(void)state;
+	open_two(&t, false);
+	point = help_submit(t.sa, NULL);
+	assert_ok(rig_submit(t.sb, NULL, &point, 1, &later));
+	assert_int_equal(polled_nwaits(t.b.p), 1);
+	assert_int_equal(polled_run(t.b.p, 1), 0);
+	assert_int_equal(polled_run(t.a.p, 1), 1);
+	rig_submission_put(t.sa);
+	help_close(&t.a);
+	assert_int_equal(polled_run(t.b.p, 1), 1);
+	assert_ok(rig_wait(later));
+	assert_false(rig_lost(t.b.d, NULL));
+	rig_submission_put(t.sb);
+	help_close(&t.b);
+}
+
 /* E-102: answers that are none. */
 static struct rig_driver odd_table;
 
@@ -378,6 +465,9 @@ int main(void)
 	        cmocka_unit_test(a_word_that_somebody_else_raises_is_noticed),
 	        cmocka_unit_test(nothing_of_the_state_but_its_first_member_is_read_at_the_open),
 	        cmocka_unit_test(nothing_of_the_state_is_read_after_stop),
+	        cmocka_unit_test(a_word_of_the_drivers_own_that_goes_back_is_not_followed),
+	        cmocka_unit_test(a_producer_with_a_word_of_its_own_is_waited_for_on_the_host),
+	        cmocka_unit_test(a_queue_that_waits_on_a_word_runs_on_after_its_device_is_gone),
 	        cmocka_unit_test(a_room_that_answers_no_constant_loses_the_device_with_a_text),
 	        cmocka_unit_test(a_submit_that_answers_no_constant_loses_the_device_with_a_text),
 	};
