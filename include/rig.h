@@ -92,6 +92,8 @@ struct rig_open_options {
 	int64_t hang_ms;
 	/* Runs the hang clock in a thread of the library also while nobody waits. */
 	bool watchdog;
+	/* Of another machine's device: the device's name is the opener's, '@' and this. NULL: of this one. */
+	const char *machine;
 };
 
 /*

@@ -105,6 +105,11 @@ static int check_opener(const struct rig_opener *opener, const struct rig_open_o
 	        strchr(opener->name, '@'))
 		return rig_error_set(
 		        -EINVAL, "the opener's name must have 1 to %u bytes and no '@'", RT_NAME_BYTES - 1);
+	if (options && options->machine &&
+	        (!options->machine[0] ||
+	                strlen(opener->name) + 1 + strlen(options->machine) >= RT_NAME_BYTES))
+		return rig_error_set(-EINVAL, "the machine's name and %s must have at most %u bytes together",
+		        opener->name, RT_NAME_BYTES - 2);
 	if (options && options->hang_ms < -1)
 		return rig_error_set(-EINVAL, "options.hang_ms is %" PRId64 ", below -1", options->hang_ms);
 	if (rig_locks_held())
@@ -287,13 +292,21 @@ static int open_named(
 int rig_open_with(
         const struct rig_opener *opener, const struct rig_open_options *options, struct rig_device **device)
 {
+	struct rig_opener remote;
 	struct name *name;
+	char full[RT_NAME_BYTES];
 	int code = check_opener(opener, options);
 
 	if (!code)
 		code = rig_rt_given(device, "device");
 	if (code)
 		return code;
+	if (options && options->machine) {
+		(void)snprintf(full, sizeof(full), "%s@%s", opener->name, options->machine);
+		remote = *opener;
+		remote.name = full;
+		opener = &remote;
+	}
 	if (rig_rt_failed())
 		return rig_error_set(-ECANCELED, "%s: the process failed: %s", opener->name, rig_failure());
 	code = rig_rt_init();
