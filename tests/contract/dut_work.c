@@ -128,21 +128,23 @@ void dut_more_scratch(struct dut *d, uint32_t parts)
 uint64_t dut_submit(struct dut *d, const struct dut_work *work)
 {
 	uint64_t end = rig_now_ns() + dut_wait_ms(d->c) * MS;
-	int answer;
 
-	while ((answer = dut_room(d, work)) != RIG_FITS) {
+	for (;;) {
+		bool idle = dut_shown(d) == d->last;
+		int answer = dut_room(d, work);
+
+		if (answer == RIG_FITS)
+			return dut_submit_now(d, work);
 		if (answer == RIG_NEVER)
 			conform_skip(d->c, "the device runs no such work: %s", rig_error());
 		if (answer == RIG_GROW)
 			dut_grow(d, work);
 		else
-			conform_check(d->c, dut_shown(d) < d->last,
-			        "room answers RIG_LATER while all values are reached");
+			conform_check(d->c, !idle, "room answers RIG_LATER while all values are reached");
 		conform_check(d->c, rig_now_ns() < end, "room answers %d for %llu ms", answer,
 		        (unsigned long long)dut_wait_ms(d->c));
 		dut_nap();
 	}
-	return dut_submit_now(d, work);
 }
 
 uint64_t dut_run(struct dut *d, const struct rig_part *parts, uint32_t nparts)
