@@ -616,7 +616,8 @@ static int floor_buffers(struct bench *b)
 	return direct(b, make_buffers);
 }
 
-/* ---- Two threads on one device, in time: a ring whose word is raised at once, so that it never fills ---- */
+/* ---- Two threads on one device, in time: a ring whose word is raised at once, so that it never fills ----
+   */
 
 #define SUBMITS 100000u
 #define ROUNDS  9u

@@ -22,16 +22,31 @@ static void wait_list_push(struct rig_device *d, struct rig_rt_mem *mem)
 	rig_rt_unlock(&d->memory);
 }
 
-static inline void cache_push(struct rig_device *d, struct rig_rt_mem *mem)
+/*
+ * False: the device is no longer live, and the memory is still the caller's. Whether it is is asked under
+ * the lock that emptying the cache takes after a loss: what is pushed before is found then. Once pushed,
+ * the memory may hold the last reference of the device no more, so nothing of it is touched then.
+ */
+static inline bool cache_push(struct rig_device *d, struct rig_rt_mem *mem)
 {
 	unsigned bucket = bucket_of(mem->kind, mem->bytes);
+	bool noted = __builtin_expect(rig_rt_profiled(d), 0), live;
 
+	if (noted)
+		(void)rig_device_get(d);
 	rig_rt_lock_raw(&d->memory);
-	mem->next = d->store.cache[bucket];
-	d->store.cache[bucket] = mem;
-	d->store.cached += mem->bytes;
+	live = __builtin_expect(rig_rt_is_live(d), 1);
+	if (live) {
+		mem->next = d->store.cache[bucket];
+		d->store.cache[bucket] = mem;
+		d->store.cached += mem->bytes;
+	}
 	rig_rt_unlock_raw(&d->memory);
-	rig_rt_note_memory(d);
+	if (noted) {
+		rig_rt_note_memory(d);
+		rig_device_put(d);
+	}
+	return live;
 }
 
 /* Not counted in rig_locks_held where it is taken for every buffer: nothing that asks runs under it. */
@@ -111,10 +126,10 @@ static void settle(struct rig_device *d, struct rig_rt_mem *mem)
 		/* Mappings end with the buffers: a cache must not hold other devices. */
 		if (rig_rt_uses_settle(mem, d->slot) && rig_rt_maps_destroy(mem)) {
 			atomic_store_explicit(&mem->shared, false, memory_order_relaxed);
-			cache_push(d, mem);
-		} else {
-			wait_list_push(d, mem);
+			if (cache_push(d, mem))
+				return;
 		}
+		wait_list_push(d, mem);
 		return;
 	}
 	if (rig_rt_life_of(d) == RT_ORPHANED || rig_rt_uses_over(mem, 0))
@@ -145,24 +160,29 @@ static void look_through(struct rig_device *d)
 		rig_rt_drain(d);
 }
 
+__attribute__((noinline)) static void give_slowly(struct rig_device *d, struct rig_rt_mem *mem)
+{
+	/* The memory's may be the last reference. */
+	(void)rig_device_get(d);
+	if (rig_rt_is_live(d))
+		settle(d, mem);
+	else
+		wait_list_push(d, mem);
+	/* Lost meanwhile, too: what gave its memory back may have looked before. */
+	if (rig_rt_is_live(d))
+		look_through(d);
+	else
+		rig_rt_drain(d);
+	rig_device_put(d);
+}
+
 void rig_rt_cache_give(struct rig_rt_mem *mem)
 {
 	struct rig_device *d = mem->owner;
 
-	if (rig_rt_is_live(d) && is_cached(mem) && !mem->maps &&
-	        (is_only_of(mem, d->slot) || rig_rt_uses_settle(mem, d->slot))) {
-		cache_push(d, mem);
-		/* Lost meanwhile: what emptied the cache may have looked before. */
-		if (rig_rt_is_live(d))
-			return;
-	} else if (rig_rt_is_live(d)) {
-		settle(d, mem);
-		look_through(d);
-		return;
-	} else {
-		wait_list_push(d, mem);
-	}
-	rig_rt_drain(d);
+	if (!is_cached(mem) || mem->maps || !(is_only_of(mem, d->slot) || rig_rt_uses_settle(mem, d->slot)) ||
+	        !cache_push(d, mem))
+		give_slowly(d, mem);
 }
 
 static struct rig_rt_mem *take_waiting(struct rig_device *d)
@@ -230,14 +250,10 @@ static void run_deferred(struct rig_device *d)
 	}
 }
 
-void rig_rt_drain(struct rig_device *d)
+static void drain_once(struct rig_device *d)
 {
 	struct rig_rt_mem *list;
 
-	if (rig_rt_forked())
-		return;
-	/* What is given back may hold the last references. */
-	(void)rig_device_get(d);
 	run_deferred(d);
 	list = take_waiting(d);
 	while (list) {
@@ -249,6 +265,21 @@ void rig_rt_drain(struct rig_device *d)
 	end_look(d);
 	if (rig_rt_life_of(d) >= RT_STOPPED)
 		rig_rt_trim(d, 0);
+}
+
+void rig_rt_drain(struct rig_device *d)
+{
+	enum rig_rt_life life;
+
+	if (rig_rt_forked())
+		return;
+	/* What is given back may hold the last references. */
+	(void)rig_device_get(d);
+	/* What was found too early, while a stop ended meanwhile, is missed by who looked after it. */
+	do {
+		life = rig_rt_life_of(d);
+		drain_once(d);
+	} while (rig_rt_life_of(d) != life);
 	rig_device_put(d);
 }
 

@@ -74,7 +74,7 @@ static inline int rig_rt_given2(const void *a, const char *a_name, const void *b
 	return code ? code : rig_rt_given(b, b_name);
 }
 
-/* What everyone may read of a device without holding it; a cache line each, so that devices do not share any. */
+/* What everyone may read of a device without holding it; a cache line each, so that devices share none. */
 struct rig_rt_slot {
 	_Alignas(64) _Atomic uint64_t submitted;
 	_Atomic uint64_t committed;

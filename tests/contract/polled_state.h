@@ -124,8 +124,8 @@ struct polled {
 	struct rig_driver table;
 	struct rig_driver_module module; /* lie no_grow */
 	struct bus *buses;
-	unsigned nbuses, nmaps, nloads, nunloads, nlocates, nentries, nopens;
-	_Atomic unsigned nallocs;
+	unsigned nbuses;
+	_Atomic unsigned nallocs, nmaps, nloads, nunloads, nlocates, nentries, nopens;
 	void (*edit)(struct rig_facts *facts);
 	pthread_mutex_t lock;
 	pthread_cond_t moved;

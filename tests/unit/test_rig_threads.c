@@ -242,6 +242,106 @@ static void a_loss_beside_submits_and_waits_is_told_to_all(void **state)
 		}
 }
 
+#define PROFILES 60
+
+struct submitting {
+	struct rig_device *d;
+	atomic_bool *stop;
+	int failures;
+};
+
+static void *submit_until_told(void *arg)
+{
+	struct submitting *job = arg;
+	struct rig_submission *s = help_empty(job->d);
+	struct rig_point point;
+
+	while (!atomic_load(job->stop)) {
+		job->failures += rig_submit(s, NULL, NULL, 0, &point) != 0;
+		job->failures += rig_wait(point) != 0;
+	}
+	rig_submission_put(s);
+	return NULL;
+}
+
+/* Each of two profiles that overlap has every value of its time, timed. */
+static void check_profiles(struct rig_device *d)
+{
+	struct rig_profile *profiles[2];
+	struct rig_profile_summary summary;
+	const struct rig_event *events;
+	size_t n, i, spans, k;
+
+	for (i = 0; i < 2; i++)
+		assert_ok(rig_profile_start(&d, 1, &profiles[i]));
+	for (i = 0; i < 2; i++) {
+		assert_ok(rig_profile_stop(profiles[i]));
+		assert_ok(rig_profile_events(profiles[i], &events, &n));
+		assert_ok(rig_profile_summary(profiles[i], &summary));
+		for (k = 0, spans = 0; k < n; k++)
+			spans += events[k].kind == RIG_EVENT_SPAN;
+		assert_int_equal(spans, summary.values);
+		assert_int_equal(summary.untimed, 0);
+		rig_profile_put(profiles[i]);
+	}
+}
+
+static void profiles_are_taken_beside_submits(void **state)
+{
+	struct polled_options o = help_options();
+	struct submitting jobs[THREADS];
+	pthread_t threads[THREADS];
+	atomic_bool stop = false;
+	struct bench b;
+	int i;
+
+	(void)state;
+	o.settle = o.thread = true;
+	b = help_open(&o);
+	for (i = 0; i < THREADS; i++) {
+		jobs[i] = (struct submitting){.d = b.d, .stop = &stop};
+		assert_int_equal(pthread_create(&threads[i], NULL, submit_until_told, &jobs[i]), 0);
+	}
+	for (i = 0; i < PROFILES; i++)
+		check_profiles(b.d);
+	atomic_store(&stop, true);
+	for (i = 0; i < THREADS; i++) {
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+		assert_int_equal(jobs[i].failures, 0);
+	}
+	help_close(&b);
+}
+
+#define ENDS 300
+
+static void *put_last(void *arg)
+{
+	rig_buffer_put(arg);
+	return NULL;
+}
+
+/* A buffer may be what keeps its device: its put and the device's end meet at every point. */
+static void the_last_put_of_a_buffer_meets_the_end_of_its_device(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < ENDS; i++) {
+		struct polled_options o = help_options();
+		struct bench b = help_open(&o);
+		struct rig_buffer *buffer = help_buffer(b.d, BYTES);
+		pthread_t thread;
+
+		assert_int_equal(pthread_create(&thread, NULL, put_last, buffer), 0);
+		assert_ok(rig_close(b.d));
+		rig_device_put(b.d);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		assert_int_equal(polled_left(b.p), 0);
+		assert_null(polled_breach(b.p));
+		polled_free(b.p);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +349,8 @@ int main(void)
 	        cmocka_unit_test(threads_share_a_device_that_may_block_and_batches),
 	        cmocka_unit_test(threads_share_a_device_with_a_word_of_its_own),
 	        cmocka_unit_test(a_blocked_submit_holds_only_its_own_device),
+	        cmocka_unit_test(profiles_are_taken_beside_submits),
+	        cmocka_unit_test(the_last_put_of_a_buffer_meets_the_end_of_its_device),
 	        cmocka_unit_test(a_loss_beside_submits_and_waits_is_told_to_all),
 	};
 
