@@ -22,6 +22,8 @@ static const struct rig_queue host_queues[] = {{"COPY:0", RIG_RUNS(RIG_COPY)}};
 struct host {
 	const struct rig_driver *hot; /* first: facts.edge */
 	rig_atomic_u64 *word;
+	uint64_t memory; /* of the machine */
+	_Atomic uint64_t held;
 	pthread_mutex_t lock; /* of the sleepers */
 	pthread_cond_t moved;
 };
@@ -119,12 +121,14 @@ static const struct rig_driver host_hot = {RIG_EDGE_VERSION, hot_room, hot_submi
 
 static int cold_facts(void *device, struct rig_facts *facts, const char **fault)
 {
-	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE),
-	     cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+	long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
 
 	(void)fault;
+	if (facts->version != RIG_EDGE_VERSION)
+		return rig_error_set(-EINVAL, "facts of version %" PRIu32 ", this driver %u", facts->version,
+		        RIG_EDGE_VERSION);
 	facts->arch = "host";
-	facts->budget = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX / 2;
+	facts->budget = ((struct host *)device)->memory;
 	facts->queues = host_queues;
 	facts->nqueues = sizeof(host_queues) / sizeof(host_queues[0]);
 	facts->has_copy_engine = true;
@@ -165,35 +169,46 @@ static struct region *make_region(void *bytes, uint64_t mapped)
 	return region;
 }
 
+/* The system promises more than it has, so the machine's memory is counted here. */
+static bool hold(struct host *host, uint64_t bytes)
+{
+	if (bytes <= host->memory && atomic_fetch_add(&host->held, bytes) <= host->memory - bytes)
+		return true;
+	if (bytes <= host->memory)
+		atomic_fetch_sub(&host->held, bytes);
+	return false;
+}
+
 static int cold_alloc(void *device, enum rig_memory kind, uint64_t bytes, void **region, const char **fault)
 {
+	struct host *host = device;
 	void *at;
 
-	(void)device;
 	(void)kind;
 	(void)fault;
-	if (bytes > SIZE_MAX / 2)
+	if (!hold(host, bytes))
 		return -ENOMEM;
 	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (at == MAP_FAILED)
-		return -ENOMEM;
-	if (bytes >= HUGE_FROM)
+	*region = at == MAP_FAILED ? NULL : make_region(at, bytes);
+	if (*region && bytes >= HUGE_FROM)
 		(void)madvise(at, bytes, MADV_HUGEPAGE);
-	*region = make_region(at, bytes);
 	if (*region)
 		return 0;
-	(void)munmap(at, bytes);
+	if (at != MAP_FAILED)
+		(void)munmap(at, bytes);
+	atomic_fetch_sub(&host->held, bytes);
 	return -ENOMEM;
 }
 
 static int cold_free(void *device, void *region, const char **fault)
 {
+	struct host *host = device;
 	struct region *r = region;
 
-	(void)device;
 	(void)fault;
 	if (r->mapped)
 		(void)munmap(r->bytes, r->mapped);
+	atomic_fetch_sub(&host->held, r->mapped);
 	free(r);
 	return 0;
 }
@@ -273,7 +288,49 @@ static int cold_load(
 	return rig_error_set(-ENOEXEC, "host memory runs no code");
 }
 
+static int cold_entry(void *device, void *image, const char *name, struct rig_entry *entry,
+        uint64_t *short_bytes, const char **fault)
+{
+	(void)device;
+	(void)image;
+	(void)name;
+	(void)entry;
+	(void)short_bytes;
+	(void)fault;
+	return RIG_ABSENT;
+}
+
+static int cold_unload(void *device, void *image, const char **fault)
+{
+	(void)device;
+	(void)image;
+	(void)fault;
+	return 0;
+}
+
+/* Everything fits already. */
+static int cold_grow(void *device, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
+        uint64_t *short_bytes, const char **fault)
+{
+	(void)device;
+	(void)parts;
+	(void)nparts;
+	(void)nwaits;
+	(void)short_bytes;
+	(void)fault;
+	return RIG_GROWN;
+}
+
 /* ---- Its life ---- */
+
+static int cold_signaled(void *device, uint64_t *value, const char **fault)
+{
+	struct host *host = device;
+
+	(void)fault;
+	*value = rig_word_load(host->word);
+	return 0;
+}
 
 static int cold_sleep(void *device, uint64_t seen, uint64_t still_ms, const char **fault)
 {
@@ -309,7 +366,6 @@ static void cold_release(void *device)
 	free(host);
 }
 
-/* What is NULL is never asked: the word is the array's, nothing is loaded, everything fits. */
 static const struct rig_driver_module host_module = {
         .version = RIG_EDGE_VERSION,
         .key = &host_key,
@@ -322,6 +378,10 @@ static const struct rig_driver_module host_module = {
         .map_host = cold_map_host,
         .dma = cold_dma,
         .load = cold_load,
+        .entry = cold_entry,
+        .unload = cold_unload,
+        .grow = cold_grow,
+        .signaled = cold_signaled,
         .sleep = cold_sleep,
         .stop = cold_stop,
         .release = cold_release,
@@ -330,6 +390,7 @@ static const struct rig_driver_module host_module = {
 static int make(void *arg, rig_atomic_u64 *word, void **device, char *why, size_t why_bytes)
 {
 	struct host *host = calloc(1, sizeof(*host));
+	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 
 	(void)arg;
 	if (!host) {
@@ -338,6 +399,7 @@ static int make(void *arg, rig_atomic_u64 *word, void **device, char *why, size_
 	}
 	host->hot = &host_hot;
 	host->word = word;
+	host->memory = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX / 2;
 	(void)pthread_mutex_init(&host->lock, NULL);
 	(void)pthread_cond_init(&host->moved, NULL);
 	*device = host;

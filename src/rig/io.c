@@ -66,6 +66,9 @@ static int cold_facts(void *device, struct rig_facts *facts, const char **fault)
 	struct io *io = device;
 
 	(void)fault;
+	if (facts->version != RIG_EDGE_VERSION)
+		return rig_error_set(
+		        -EINVAL, "facts of version %u, this driver %u", facts->version, RIG_EDGE_VERSION);
 	facts->arch = "io";
 	facts->budget = io->module->budget(io->handle);
 	facts->completion = RIG_HOST;
