@@ -16,6 +16,9 @@ struct scene {
 	struct rig_image *image;
 	struct rig_submission *copy, *launch, *wait;
 	struct rig_run_args *copy_run, *launch_run;
+	struct rig_profile *profile;
+	struct rig_device *host;
+	struct rig_buffer *in_host;
 	int kept;
 };
 
@@ -119,10 +122,45 @@ static int open_scene(struct scene *s)
 	return code ? code : rig_open(polled_opener(s->p[1]), &s->d[1]);
 }
 
+/* Host memory, and a profile of all that is open. */
+static int open_more(struct scene *s)
+{
+	struct rig_opener opener;
+	int code;
+
+	rig_host_opener("HOST", &opener);
+	code = rig_open(&opener, &s->host);
+	if (!code)
+		code = rig_buffer_create(s->host, RIG_DEVICE, BYTES, &s->in_host);
+	return code ? code : rig_profile_start(NULL, 0, &s->profile);
+}
+
+/* What a profile finds no memory for it counts. */
+static int end_profile(struct scene *s)
+{
+	struct rig_profile_summary summary;
+	const struct rig_event *events;
+	size_t n;
+	int code = rig_buffer_copy(s->in_host, 0, s->dst, 0, BYTES);
+
+	if (!code)
+		code = rig_profile_stop(s->profile);
+	if (!code)
+		code = rig_profile_events(s->profile, &events, &n);
+	if (!code)
+		code = rig_profile_summary(s->profile, &summary);
+	if (code)
+		return code;
+	assert_true(n + summary.dropped + summary.untimed + summary.lost >= summary.values);
+	return rig_profile_save(s->profile, "/dev/null");
+}
+
 static int play(struct scene *s)
 {
 	int code = open_scene(s);
 
+	if (!code)
+		code = open_more(s);
 	if (!code)
 		code = make_buffers(s);
 	if (!code)
@@ -133,13 +171,16 @@ static int play(struct scene *s)
 		code = make_launch(s);
 	if (!code)
 		code = make_wait(s);
-	return code ? code : run_work(s);
+	if (!code)
+		code = run_work(s);
+	return code ? code : end_profile(s);
 }
 
 static void drop(struct scene *s)
 {
 	int i;
 
+	rig_profile_put(s->profile);
 	rig_run_put(s->copy_run);
 	rig_run_put(s->launch_run);
 	rig_submission_put(s->copy);
@@ -151,6 +192,10 @@ static void drop(struct scene *s)
 	rig_buffer_put(s->pinned);
 	rig_buffer_put(s->src);
 	rig_buffer_put(s->dst);
+	rig_buffer_put(s->in_host);
+	if (s->host)
+		assert_ok(rig_close(s->host));
+	rig_device_put(s->host);
 	for (i = 1; i >= 0; i--) {
 		if (s->d[i])
 			assert_ok(rig_close(s->d[i]));
@@ -176,6 +221,8 @@ static struct polled_options scene_options(int i, bool variant)
 	o.own_word = variant && i == 1;
 	o.parts = 2;
 	o.completion = RIG_HOST;
+	o.settle = i == 0;
+	o.times = i == 1;
 	o.waits.hosts = i == 1;
 	return o;
 }
