@@ -135,3 +135,25 @@ void rail_ready(const struct rig_remote_end *end, uint64_t c)
 {
 	end->ready(end->ready_arg, c);
 }
+
+void rail_pair_begin(struct rail_pair *pair, void **state)
+{
+	struct rig_rails_options options = {.provider = *state, .spin_ns = UINT64_MAX};
+	int code = rail_pair_open(pair, &options);
+
+	if (code == -ENODEV) {
+		print_message("no %s here: %s\n", options.provider, rig_error());
+		skip();
+	}
+	if (code)
+		fail_msg("no pair of rail engines: %s", rig_error());
+}
+
+void rail_pair_begin_one(struct rail_pair *pair, void **state, int64_t length, struct rail_ends *ends)
+{
+	struct rig_remote_transfer t = {0, 0, length};
+
+	rail_pair_begin(pair, state);
+	if (rail_pair_make(pair, 1, &t, 1, &t, 1, ends))
+		fail_msg("no rail: %s", rig_error());
+}

@@ -18,6 +18,19 @@ struct rail_ends {
 	const struct rig_remote_end *end[2];
 };
 
+/* A test for each provider at hand, whose name is its state. */
+#define RAIL_TEST(test)                                                                                      \
+	{#test " (tcp)", test, NULL, NULL, (void *)(uintptr_t) "tcp"},                                       \
+	{                                                                                                    \
+#test " (shm)", test, NULL, NULL, (void *)(uintptr_t) "shm"                                  \
+	}
+
+/* With the default options and the provider of the test; skips the test where the machine does not have it. */
+void rail_pair_begin(struct rail_pair *pair, void **state);
+
+/* The same with one rail, each way one transfer of `length` bytes. */
+void rail_pair_begin_one(struct rail_pair *pair, void **state, int64_t length, struct rail_ends *ends);
+
 /* Opens both engines with these options (provider and what else the test wants) and links them. 0, or a
    negative errno
  * with nothing left; -ENODEV: this machine does not have the provider. */
