@@ -137,8 +137,8 @@ static void many_ready_counts_while_the_link_is_busy_cost_one_wake(void **state)
 	struct rail_ends ends;
 
 	rail_pair_begin_one(&pair, state, 8, &ends);
-	rig_rail_link_lock(pair.link[0]);
 	rig_rails_stats(pair.rails[0], &before);
+	rig_rail_link_lock(pair.link[0]);
 	for (uint64_t c = 1; c <= 100; c++)
 		rail_ready(ends.end[0], c);
 	assert_int_equal(rig_remote_load(ends.end[0], RIG_REMOTE_READY), 100);
