@@ -89,6 +89,11 @@ struct image {
 	void *image, *region;
 };
 
+struct kept_region {
+	void *region; /* NULL: the number is free */
+	uint64_t bytes;
+};
+
 struct device {
 	struct session *session;
 	uint32_t id;
@@ -120,7 +125,7 @@ struct device {
 	char reason[RIG_RMT_REASON];
 
 	/* The cold thread's, and read by the hot one under lock. */
-	void **regions;
+	struct kept_region *regions;
 	uint32_t nregions, regions_size;
 	struct image *images;
 	uint32_t nimages;
@@ -137,9 +142,10 @@ void device_free(struct device *d);
 uint64_t device_shown(struct device *d);
 void device_lose(struct device *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool device_is_ending(const struct device *d);
-void *device_region(struct device *d, uint32_t id);
+/* NULL: there is none of that number. *bytes, if not NULL, are its bytes. */
+void *device_region(struct device *d, uint32_t id, uint64_t *bytes);
 /* 0 and its number, or -ENOMEM. */
-int device_add_region(struct device *d, void *region, uint32_t *id);
+int device_add_region(struct device *d, void *region, uint64_t bytes, uint32_t *id);
 void *device_take_region(struct device *d, uint32_t id);
 /* cold.c's: opens, ends. */
 int device_open(struct device *d, struct rig_rmt_facts *facts);

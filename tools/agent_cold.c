@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "agent.h"
 
@@ -17,13 +18,13 @@ static int faulted(struct device *d, const char *fault)
 	return rig_error_set(-EIO, "%s", d->reason);
 }
 
-static int answer_region(struct device *d, void *region, struct rig_rmt_out *out)
+static int answer_region(struct device *d, void *region, uint64_t bytes, struct rig_rmt_out *out)
 {
 	struct rig_rmt_region r = {0};
 	struct rig_location at;
 	const char *fault = NULL;
 
-	if (device_add_region(d, region, &r.region)) {
+	if (device_add_region(d, region, bytes, &r.region)) {
 		(void)d->m->free(d->handle, region, &fault);
 		return rig_error_set(-ENOMEM, "the agent has no memory for a region's record");
 	}
@@ -48,7 +49,25 @@ static int do_alloc(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out 
 	err = d->m->alloc(d->handle, RIG_DEVICE, bytes, &region, &fault);
 	if (err == RIG_FAULT)
 		return faulted(d, fault);
-	return err ? err : answer_region(d, region, out);
+	return err ? err : answer_region(d, region, bytes, out);
+}
+
+/* Copies for a device that was lost meanwhile: no value tells when they are done. */
+static void await_fetches(struct device *d)
+{
+	const struct timespec nap = {.tv_nsec = 1000000};
+	const struct pending *p;
+	bool some = true;
+
+	while (some && !device_is_ending(d)) {
+		some = false;
+		(void)pthread_mutex_lock(&d->lock);
+		for (p = d->head; p && !some; p = p->next)
+			some = p->fetched;
+		(void)pthread_mutex_unlock(&d->lock);
+		if (some)
+			(void)nanosleep(&nap, NULL);
+	}
 }
 
 static int do_free(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out)
@@ -60,17 +79,18 @@ static int do_free(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *
 	(void)out;
 	if (!region)
 		return -EPROTO;
+	await_fetches(d);
 	if (d->m->free(d->handle, region, &fault) == RIG_FAULT)
 		(void)faulted(d, fault);
 	return 0;
 }
 
-static int answer_mapping(
-        struct device *d, int answer, void *region, const char *fault, struct rig_rmt_out *out)
+static int answer_mapping(struct device *d, int answer, const struct kept_region *mapped, const char *fault,
+        struct rig_rmt_out *out)
 {
 	switch (answer) {
 	case RIG_MAPS:
-		return answer_region(d, region, out);
+		return answer_region(d, mapped->region, mapped->bytes, out);
 	case RIG_FAULT:
 		return faulted(d, fault);
 	case RIG_NO_ROOM:
@@ -85,23 +105,25 @@ static int answer_mapping(
 static int do_map_peer(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out)
 {
 	uint32_t id = rig_rmt_get32(in), theirs = rig_rmt_get32(in);
-	uint64_t bytes = rig_rmt_get64(in);
 	struct device *other = rig_rmt_in_end(in) ? NULL : session_device(d->session, id);
-	void *region = other ? device_region(other, theirs) : NULL, *mapped = NULL;
+	struct kept_region mapped = {0};
+	void *region = other ? device_region(other, theirs, &mapped.bytes) : NULL;
 	const char *fault = NULL;
 	struct rig_location at;
+	int answer;
 
 	if (!region)
 		return -EPROTO;
 	(void)rig_error_set(0, "%s", "");
-	if (other->m->key == d->m->key && d->m->map_peer && d->m->peer(d->handle, other->handle))
-		return answer_mapping(d, d->m->map_peer(d->handle, other->handle, region, &mapped, &fault),
-		        mapped, fault, out);
+	if (other->m->key == d->m->key && d->m->map_peer && d->m->peer(d->handle, other->handle)) {
+		answer = d->m->map_peer(d->handle, other->handle, region, &mapped.region, &fault);
+		return answer_mapping(d, answer, &mapped, fault, out);
+	}
 	other->m->locate(other->handle, region, &at);
 	if (!at.has_host || !d->facts.maps_host)
 		return rig_error_set(-ENOTSUP, "%s reaches no memory of %s", d->name, other->name);
-	return answer_mapping(
-	        d, d->m->map_host(d->handle, at.host, bytes, &mapped, &fault), mapped, fault, out);
+	answer = d->m->map_host(d->handle, at.host, mapped.bytes, &mapped.region, &fault);
+	return answer_mapping(d, answer, &mapped, fault, out);
 }
 
 static int do_code(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out)

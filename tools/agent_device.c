@@ -118,28 +118,31 @@ void device_lose(struct device *d, const char *format, ...)
 
 /* ---- Regions ---- */
 
-void *device_region(struct device *d, uint32_t id)
+void *device_region(struct device *d, uint32_t id, uint64_t *bytes)
 {
 	void *region = NULL;
 
 	(void)pthread_mutex_lock(&d->lock);
-	if (id && id <= d->nregions)
-		region = d->regions[id - 1];
+	if (id && id <= d->nregions) {
+		region = d->regions[id - 1].region;
+		if (bytes)
+			*bytes = d->regions[id - 1].bytes;
+	}
 	(void)pthread_mutex_unlock(&d->lock);
 	return region;
 }
 
-int device_add_region(struct device *d, void *region, uint32_t *id)
+int device_add_region(struct device *d, void *region, uint64_t bytes, uint32_t *id)
 {
 	uint32_t i;
 	int err = 0;
 
 	(void)pthread_mutex_lock(&d->lock);
-	for (i = 0; i < d->nregions && d->regions[i]; i++)
+	for (i = 0; i < d->nregions && d->regions[i].region; i++)
 		;
 	if (i == d->regions_size) {
 		uint32_t size = d->regions_size ? 2 * d->regions_size : 64;
-		void **grown = realloc(d->regions, size * sizeof(*grown));
+		struct kept_region *grown = realloc(d->regions, size * sizeof(*grown));
 
 		if (grown) {
 			d->regions = grown;
@@ -149,7 +152,7 @@ int device_add_region(struct device *d, void *region, uint32_t *id)
 		}
 	}
 	if (!err) {
-		d->regions[i] = region;
+		d->regions[i] = (struct kept_region){region, bytes};
 		if (i == d->nregions)
 			d->nregions++;
 		*id = i + 1;
@@ -164,8 +167,8 @@ void *device_take_region(struct device *d, uint32_t id)
 
 	(void)pthread_mutex_lock(&d->lock);
 	if (id && id <= d->nregions) {
-		region = d->regions[id - 1];
-		d->regions[id - 1] = NULL;
+		region = d->regions[id - 1].region;
+		d->regions[id - 1].region = NULL;
 	}
 	(void)pthread_mutex_unlock(&d->lock);
 	return region;
@@ -273,6 +276,7 @@ int device_open(struct device *d, struct rig_rmt_facts *facts)
 	d->open = true;
 	(void)pthread_mutex_unlock(&d->lock);
 	fill_facts(d, facts);
+	facts->host = served->host;
 	return 0;
 
 stop:
@@ -326,8 +330,8 @@ static void drop_all(struct device *d)
 			(void)d->m->free(d->handle, d->images[i].region, &fault);
 	}
 	for (i = 0; i < d->nregions; i++)
-		if (d->regions[i])
-			(void)d->m->free(d->handle, d->regions[i], &fault);
+		if (d->regions[i].region)
+			(void)d->m->free(d->handle, d->regions[i].region, &fault);
 	if (d->own_word)
 		(void)d->m->free(d->handle, d->facts.word, &fault);
 }

@@ -75,11 +75,22 @@ static int build_launch(
 	return 0;
 }
 
+/* Whether the rows lie within a region: drivers rely on it. */
+static bool fits(uint64_t offset, uint64_t pitch, uint64_t row_bytes, uint64_t rows, uint64_t bytes)
+{
+	uint64_t reach;
+
+	return !__builtin_mul_overflow(rows - 1, pitch, &reach) &&
+	       !__builtin_add_overflow(reach, row_bytes, &reach) &&
+	       !__builtin_add_overflow(reach, offset, &reach) && reach <= bytes;
+}
+
 /* Bytes of sides that are not the device's lie in staging memory, row after row. */
 static int build_side(struct device *d, struct rig_copy_side *to, const struct rig_rmt_side *from,
         const struct rig_rmt_part *part, const struct staging *staging, uint64_t *at)
 {
 	struct rig_location location;
+	uint64_t bytes = 0;
 	void *region;
 
 	to->slot = RIG_FIXED;
@@ -90,9 +101,10 @@ static int build_side(struct device *d, struct rig_copy_side *to, const struct r
 		*at += part->row_bytes * part->rows;
 		return 0;
 	}
-	region = device_region(d, from->region);
-	if (!region)
-		return rig_error_set(-EINVAL, "a copy names region %" PRIu32 ", which is none", from->region);
+	region = device_region(d, from->region, &bytes);
+	if (!region || !fits(from->offset, from->pitch, part->row_bytes, part->rows, bytes))
+		return rig_error_set(
+		        -EPROTO, "a copy names what is not in a region (number %" PRIu32 ")", from->region);
 	d->m->locate(d->handle, region, &location);
 	to->handle = location.handle;
 	to->offset = from->offset;
@@ -366,21 +378,32 @@ int hot_copy(struct device *d, uintptr_t dst, uint64_t dst_at, uintptr_t src, ui
 	return err;
 }
 
+static int check_staged(
+        struct device *d, const struct rig_rmt_work *work, const struct staging *any, struct built *b)
+{
+	int err = build(d, work, any, any, b), room;
+
+	if (err)
+		return err;
+	b->nwaits = work->nwaits;
+	(void)pthread_mutex_lock(&d->turn);
+	(void)rig_error_set(0, "%s", "");
+	room = d->hot->room(d->facts.edge, b->parts, work->nparts, b->nwaits, &b->run, b->scratch);
+	(void)pthread_mutex_unlock(&d->turn);
+	return room == RIG_NEVER ? -EINVAL : 0;
+}
+
 int hot_check(struct device *d, const struct rig_rmt_work *work)
 {
+	/* Any memory that is staging will do: no byte of it is touched. */
+	struct staging *any = staging_take(d, 1);
 	struct built b;
-	int err = build(d, work, NULL, NULL, &b), room;
+	int err = any ? check_staged(d, work, any, &b)
+	              : rig_error_set(-ENOMEM, "the agent's machine has no pinned memory");
 
-	if (!err) {
-		b.nwaits = work->nwaits;
-		(void)pthread_mutex_lock(&d->turn);
-		(void)rig_error_set(0, "%s", "");
-		room = d->hot->room(d->facts.edge, b.parts, work->nparts, b.nwaits, &b.run, b.scratch);
-		(void)pthread_mutex_unlock(&d->turn);
-		if (room == RIG_NEVER)
-			err = -EINVAL;
-	}
-	unbuild(&b);
+	if (any)
+		unbuild(&b);
+	staging_give(d, any);
 	return err;
 }
 
@@ -489,20 +512,27 @@ static void do_work(struct device *d, const struct rig_rmt_work *work)
 static void do_fetch(struct device *d, const struct rig_rmt_fetch *f)
 {
 	uint64_t bytes = f->row_bytes * f->rows;
-	void *region = device_region(d, f->region);
+	uint64_t size = 0;
+	void *region = device_region(d, f->region, &size);
 	struct rig_location at;
 	struct rig_copy_part copy = {.row_bytes = f->row_bytes, .rows = f->rows};
 	struct pending *p = make_pending(true);
 	struct built b = {0};
 
+	if (region && !fits(f->offset, f->pitch, f->row_bytes, f->rows, size)) {
+		free(p);
+		session_fail(d->session, "malformed: a copy from what is not in a region");
+		return;
+	}
+	/* A region that is gone was another, lost device's to copy; nobody waits for it. */
 	if (region && p)
 		p->out = staging_take(d, bytes);
 	if (!region || !p || !p->out) {
 		free(p);
-		device_lose(d,
-		        region ? "the agent's machine has no pinned memory for a copy of %" PRIu64 " bytes"
-		               : "a copy of %" PRIu64 " bytes names a region that is none",
-		        bytes);
+		if (region)
+			device_lose(d,
+			        "the agent's machine has no pinned memory for a copy of %" PRIu64 " bytes",
+			        bytes);
 		return;
 	}
 	d->m->locate(d->handle, region, &at);

@@ -193,7 +193,7 @@ static void *beat_run(void *arg)
 		(void)nanosleep(&nap, NULL);
 		if (rig_now_ns() - last < every)
 			continue;
-		rig_rmt_chan_beat(p->chan, RIG_RMT_BEAT);
+		rig_rmt_chan_try_send(p->chan, RIG_RMT_BEAT, NULL, 0);
 		last = rig_now_ns();
 	}
 	return NULL;
@@ -291,7 +291,7 @@ void peers_end(struct session *s)
 	for (i = 0; i < s->npeers; i++) {
 		/* The other agent is told that this is no failure, if it is none. */
 		if (!s->reason[0])
-			rig_rmt_chan_beat(s->peers[i].chan, RIG_RMT_CLOSE);
+			rig_rmt_chan_try_send(s->peers[i].chan, RIG_RMT_CLOSE, NULL, 0);
 		rig_rmt_chan_shut(s->peers[i].chan);
 	}
 	for (i = 0; i < s->npeers; i++) {

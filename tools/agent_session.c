@@ -140,7 +140,7 @@ static void *control_run(void *session)
 		free(item);
 		if (rig_now_ns() - beat < beat_ms * RIG_NS_PER_MS)
 			continue;
-		rig_rmt_chan_beat(s->chan, RIG_RMT_BEAT);
+		rig_rmt_chan_try_send(s->chan, RIG_RMT_BEAT, NULL, 0);
 		beat = rig_now_ns();
 	}
 	return NULL;

@@ -426,11 +426,11 @@ int rig_rmt_chan_send(struct rig_rmt_chan *chan, uint8_t kind, const void *head,
 	return err;
 }
 
-void rig_rmt_chan_beat(struct rig_rmt_chan *chan, uint8_t kind)
+void rig_rmt_chan_try_send(struct rig_rmt_chan *chan, uint8_t kind, const void *head, size_t head_bytes)
 {
 	if (pthread_mutex_trylock(&chan->send_lock))
 		return;
-	(void)send_locked(chan, kind, NULL, 0, NULL, 0);
+	(void)send_locked(chan, kind, head, head_bytes, NULL, 0);
 	(void)pthread_mutex_unlock(&chan->send_lock);
 }
 

@@ -67,6 +67,7 @@ int rig_rmt_facts_parse(struct rig_rmt_in *in, struct rig_rmt_facts *f)
 
 	memset(f, 0, sizeof(*f));
 	f->device = rig_rmt_get32(in);
+	f->host = get_flag(in);
 	rig_rmt_get_text(in, f->name, sizeof(f->name));
 	rig_rmt_get_text(in, f->arch, sizeof(f->arch));
 	rig_rmt_get_text(in, f->bus, sizeof(f->bus));
@@ -96,6 +97,7 @@ void rig_rmt_facts_put(struct rig_rmt_out *out, const struct rig_rmt_facts *f)
 	uint32_t i;
 
 	rig_rmt_put32(out, f->device);
+	rig_rmt_put8(out, f->host);
 	rig_rmt_put_text(out, f->name);
 	rig_rmt_put_text(out, f->arch);
 	rig_rmt_put_text(out, f->bus);

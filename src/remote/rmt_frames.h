@@ -135,6 +135,7 @@ enum { RIG_RMT_FACT_TEXT = 64 };
 
 struct rig_rmt_facts {
 	uint32_t device;
+	bool host; /* the machine's memory */
 	char name[RIG_RMT_NAME], arch[RIG_RMT_FACT_TEXT], bus[RIG_RMT_FACT_TEXT];
 	uint64_t budget;
 	uint32_t nqueues;

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Devices of other machines (librig_remote).
+ *
+ * Concepts
+ *   agent    rig-agent, a process on another machine that opens devices there for controllers.
+ *   job      this process, its *controller*, and one agent on each of some machines, connected with each
+ *            other. Every connection proves the job's key both ways before anything else and is encrypted and
+ *            authenticated from then on.
+ *   machine  named as it is dialled, "HOST:PORT" ("[V6]:PORT").
+ *   proxy    a device of this process that stands for one of a machine's: "CPU@HOST:PORT" its memory,
+ *            "RVX1:0@HOST:PORT" a board, as its agent names them. It opens there on first use, by an opener
+ *            of the usual contract, and answers as any device does: memory, copies, code, launches, waits,
+ *            profiles, loss.
+ *
+ * What differs from a device of this machine
+ *   - RIG_DEVICE memory is that machine's. RIG_PINNED memory is this one's: copies move between both;
+ *     launches do not reach it, so it has no address. There is no RIG_MAPPED memory.
+ *   - Copies between two machines go from agent to agent; the receiving side's proxy makes them.
+ *   - A queue waits for other proxies of its machine there; for other producers this process waits before it
+ *     hands the work over.
+ *   - RIG_FILL parts, which are functions of this process, do not run.
+ *   - Times are of that machine's clock, told in this one's: rig_remote_clock says how exactly.
+ *   - rig_capability(device, &rig_remote_key) is its record (rig_remote_abi.h).
+ *
+ * Failure
+ *   A device that is lost there is that device's loss. The job fails as a whole, once, with the first cause as
+ *   the reason everywhere: a connection that ends or is silent, a message that is none. Then every proxy of the
+ *   job is lost with that reason, agents stop their part, and nothing waits any longer. There is no
+ *   reconnecting: connect anew, under any machine names, once the lost devices' references are gone.
+ *
+ * Functions return 0 or a negative errno with the reason in rig_error(), and may be called from any thread.
+ * A forked child inherits no job: its devices are lost there.
+ */
+#ifndef RIG_REMOTE_H
+#define RIG_REMOTE_H
+
+#include "rig.h"
+#include "rig_remote_abi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rig_remote_job;
+
+/* NULL means all zero. Copied. */
+struct rig_remote_options {
+	uint32_t version;     /* RIG_EDGE_VERSION */
+	uint32_t step_ms;     /* for a connection and the proof of the key; 0: 10,000 */
+	uint32_t silence_ms;  /* without a sign of life the job fails; at least 50; 0: 10,000 */
+	uint32_t answer_ms;   /* for an agent's answer, such as to an open; 0: 60,000 */
+	const char *provider; /* of rails: "tcp", "shm", "verbs"; NULL: "tcp" */
+	const char *node;     /* this machine's address for rails; NULL: 127.0.0.1 */
+	/* Called once if the job fails, from a thread of the library's. NULL: nobody. */
+	void (*failed)(void *arg, const char *why);
+	void *arg;
+};
+
+/* Makes a key file, mode 0600. -EEXIST: there is one. rig-agent --make-key does the same. */
+RIG_API int rig_remote_make_key(const char *path);
+
+/*
+ * Connects to the agents of `n` machines, from 1, with the key of a file that only its owner may read, and
+ * them to each other. Blocks at most step_ms a connection. -EACCES: another key; -EPERM: the file may be
+ * read by others; -ETIMEDOUT, -ECONNREFUSED and others of the network; -EINVAL: a name or a number.
+ */
+RIG_API int rig_remote_connect(const char *const *machines, uint32_t n, const char *key_file,
+        const struct rig_remote_options *options, struct rig_remote_job **job);
+
+/* Ends the job: proxies that are still open are lost with the reason "the job was closed", agents stop what
+   they have of it. NULL is allowed. Openers of the job are gone. */
+RIG_API void rig_remote_close(struct rig_remote_job *job);
+
+/* Whether it failed; then *why (if not NULL) is the first cause, until the close. */
+RIG_API bool rig_remote_failed(struct rig_remote_job *job, const char **why);
+
+struct rig_remote_listed {
+	char name[128]; /* without the machine */
+	bool host;      /* the machine's memory */
+	bool busy;      /* open, for this or another job */
+};
+
+/* Writes what the machine's agent serves, at most `room` devices, and returns their number, or a negative
+   errno. */
+RIG_API int rig_remote_list(
+        struct rig_remote_job *job, uint32_t machine, struct rig_remote_listed *listed, uint32_t room);
+
+/*
+ * The opener of "DEVICE@MACHINE", MACHINE as given to connect; *machine (if not NULL) is that text. Both live
+ * until the close. The opener's name is DEVICE alone: open it with `machine` in the options, as
+ * rig_remote_open does. Nothing is opened. -EINVAL: no such machine in the job.
+ */
+RIG_API int rig_remote_opener(
+        struct rig_remote_job *job, const char *name, const struct rig_opener **opener, const char **machine);
+
+/* Opens "DEVICE@MACHINE". */
+static inline int rig_remote_open(struct rig_remote_job *job, const char *name, struct rig_device **device)
+{
+	struct rig_open_options options = {.version = RIG_EDGE_VERSION};
+	const struct rig_opener *opener;
+	int err = rig_remote_opener(job, name, &opener, &options.machine);
+
+	return err ? err : rig_open_with(opener, &options, device);
+}
+
+/* The machine's clock: its nanoseconds less this one's, and by how much that may be off. */
+RIG_API int rig_remote_clock(
+        struct rig_remote_job *job, uint32_t machine, int64_t *ahead_ns, uint64_t *error_ns);
+
+struct rig_remote_stats {
+	uint64_t sent, received; /* bytes of the control connection */
+	uint64_t round_trip_ns;  /* the shortest measured */
+};
+RIG_API int rig_remote_stats(struct rig_remote_job *job, uint32_t machine, struct rig_remote_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* A machine's clock, read between two looks at this one's: between them it was read, so its offset is known to
+   half of what lies between, and both clocks drift from then on. */
+#include <errno.h>
+
+#include "clock.h"
+#include "rmt_job.h"
+
+enum { SAMPLES = 8 };
+
+/* What each machine's clock may be slewed by its time service, 500 parts per million, and 100 of its own. */
+#define DRIFT_PPM UINT64_C(1200)
+
+static uint64_t grown(const struct rig_rmt_clock *c, uint64_t now)
+{
+	return c->error + (now - c->at) * DRIFT_PPM / 1000000;
+}
+
+static void note(struct rig_rmt_machine *m, uint64_t sent, uint64_t received, uint64_t theirs)
+{
+	struct rig_rmt_clock c = {
+	        .error = (received - sent) / 2 + 1, .at = received, .round_trip = received - sent};
+
+	c.ahead = (int64_t)(theirs - (sent + (received - sent) / 2));
+	if (m->has_clock && m->clock.round_trip < c.round_trip)
+		c.round_trip = m->clock.round_trip;
+	if (!m->has_clock || c.error <= grown(&m->clock, received))
+		m->clock = c;
+	m->has_clock = true;
+}
+
+void rig_rmt_clock_ping(struct rig_rmt_machine *m)
+{
+	struct rig_rmt_out out = {0};
+	uint32_t next;
+
+	(void)pthread_mutex_lock(&m->job->lock);
+	next = m->job->next_request++;
+	(void)pthread_mutex_unlock(&m->job->lock);
+	rig_rmt_put32(&out, next);
+	if (!out.bad) {
+		(void)pthread_mutex_lock(&m->lock);
+		m->ping = next;
+		m->ping_sent = rig_now_ns();
+		(void)pthread_mutex_unlock(&m->lock);
+		rig_rmt_chan_try_send(m->chan, RIG_RMT_PING, out.at, out.used);
+	}
+	rig_rmt_out_free(&out);
+}
+
+bool rig_rmt_clock_answer(struct rig_rmt_machine *m, uint32_t number, const uint8_t *payload, size_t bytes)
+{
+	struct rig_rmt_in in = rig_rmt_in_of(payload, bytes);
+	uint64_t theirs = rig_rmt_get64(&in), now = rig_now_ns();
+
+	if (!m->ping || number != m->ping)
+		return false;
+	m->ping = 0;
+	if (!rig_rmt_in_end(&in))
+		note(m, m->ping_sent, now, theirs);
+	return true;
+}
+
+int rig_rmt_clock_measure(struct rig_rmt_machine *m)
+{
+	unsigned i;
+	int err = 0;
+
+	for (i = 0; i < SAMPLES && !err; i++) {
+		struct rig_rmt_out none = {0}, payload;
+		uint64_t sent = rig_now_ns(), received, theirs;
+		struct rig_rmt_in in;
+
+		err = rig_rmt_request(m, RIG_RMT_PING, &none, m->job->options.step_ms, &payload);
+		if (err)
+			break;
+		received = rig_now_ns();
+		in = rig_rmt_in_of(payload.at, payload.used);
+		theirs = rig_rmt_get64(&in);
+		if (rig_rmt_in_end(&in)) {
+			err = -EPROTO;
+		} else {
+			(void)pthread_mutex_lock(&m->lock);
+			note(m, sent, received, theirs);
+			(void)pthread_mutex_unlock(&m->lock);
+		}
+		rig_rmt_out_free(&payload);
+	}
+	return err;
+}
+
+struct rig_rmt_clock rig_rmt_clock_now(struct rig_rmt_machine *m)
+{
+	struct rig_rmt_clock c;
+
+	(void)pthread_mutex_lock(&m->lock);
+	c = m->clock;
+	(void)pthread_mutex_unlock(&m->lock);
+	c.error = grown(&c, rig_now_ns());
+	return c;
+}

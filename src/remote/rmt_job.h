@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A job's controller, inside. Who may touch what:
+ *   job->lock      the reason, the numbers of requests and fetches, openers, references
+ *   machine->lock  the requests that wait, the table of proxies; innermost but for a proxy's
+ *   proxy->lock    rmt_proxy.h
+ * A machine's reader takes each for a moment and waits for nothing but bytes; it never sends.
+ */
+#ifndef RMT_JOB_H
+#define RMT_JOB_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "rig_remote.h"
+#include "rmt_chan.h"
+#include "rmt_frames.h"
+
+enum {
+	RIG_RMT_MACHINES = 256,
+	RIG_RMT_DEVICES = 64, /* that a machine opens for a job over its life */
+	RIG_RMT_ANSWER_MS = 60000,
+};
+
+struct proxy;
+
+struct rig_rmt_request {
+	struct rig_rmt_request *next;
+	uint32_t number;
+	bool done;
+	struct rig_rmt_answer answer;
+	struct rig_rmt_out payload;
+};
+
+/* The offset of a machine's clock, from the exchange that bounds it best. */
+struct rig_rmt_clock {
+	int64_t ahead;
+	uint64_t error, at; /* of then, in this machine's time; it grows with the time since */
+	uint64_t round_trip;
+};
+
+struct rig_rmt_machine {
+	struct rig_remote_job *job;
+	uint32_t index;
+	char name[RIG_RMT_NAME];
+	struct rig_rmt_chan *chan;
+	pthread_t reader;
+	bool reading;
+
+	pthread_mutex_t lock;
+	pthread_cond_t answered;
+	struct rig_rmt_request *requests;
+	struct proxy *proxies[RIG_RMT_DEVICES];
+	struct rig_rmt_clock clock;
+	bool has_clock;
+	uint32_t ping;      /* the number of the one under way; 0: none */
+	uint64_t ping_sent; /* when */
+};
+
+struct rig_rmt_opener {
+	struct rig_rmt_opener *next;
+	struct rig_opener opener;
+	char name[RIG_RMT_NAME];
+	struct rig_rmt_machine *machine;
+};
+
+struct rig_remote_job {
+	struct rig_remote_options options;
+	struct rig_rmt_key key;
+	uint8_t token[RIG_RMT_TOKEN];
+	uint32_t nmachines;
+	struct rig_rmt_machine *machines;
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	uint32_t refs; /* the program's, and one a proxy */
+	uint32_t next_request, next_fetch;
+	struct rig_rmt_opener *openers;
+	atomic_bool over; /* failed or closed; `reason` is written before */
+	bool failed;
+	char reason[RIG_RMT_REASON];
+	pthread_t beats;
+	bool beating;
+	struct rig_rmt_rails *rails; /* rmt_rails.c's */
+};
+
+/* The first cause is kept. */
+void rig_rmt_job_fail(struct rig_remote_job *job, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
+static inline bool rig_rmt_job_over(const struct rig_remote_job *job)
+{
+	return atomic_load_explicit(&job->over, memory_order_acquire);
+}
+void rig_rmt_job_get(struct rig_remote_job *job);
+void rig_rmt_job_put(struct rig_remote_job *job);
+
+/* Sends; a failure is the job's. -ECONNABORTED: the job is over. */
+int rig_rmt_send(struct rig_rmt_machine *m, uint8_t kind, const struct rig_rmt_out *out, const void *body,
+        size_t bytes);
+/*
+ * Sends a request, `out` without its number, and waits for the answer. `answer_ms` 0: the job's. The answer's
+ * status, with its text in rig_error(), or -ECONNABORTED: the job is over, with its reason. *payload (if not
+ * NULL) is the caller's to free.
+ */
+int rig_rmt_request(struct rig_rmt_machine *m, uint8_t kind, const struct rig_rmt_out *out,
+        unsigned answer_ms, struct rig_rmt_out *payload);
+uint32_t rig_rmt_next_fetch(struct rig_remote_job *job);
+
+/* rmt_clock.c */
+void rig_rmt_clock_ping(struct rig_rmt_machine *m);
+/* An answer came; whether it was the ping's. With the lock. */
+bool rig_rmt_clock_answer(struct rig_rmt_machine *m, uint32_t number, const uint8_t *payload, size_t bytes);
+int rig_rmt_clock_measure(struct rig_rmt_machine *m);
+/* The clock as it stands, its error grown to now. */
+struct rig_rmt_clock rig_rmt_clock_now(struct rig_rmt_machine *m);
+
+/* rmt_proxy.c */
+extern const struct rig_driver_module rig_rmt_module;
+int rig_rmt_make(void *opener, rig_atomic_u64 *word, void **device, char *why, size_t why_bytes);
+/* What a reader brings; -EPROTO. */
+int rig_rmt_proxy_take(struct rig_rmt_machine *m, uint8_t kind, const uint8_t *payload, size_t bytes);
+/* The job is over. */
+void rig_rmt_proxy_lose(struct proxy *p, const char *reason);
+
+/* rmt_rails.c */
+int rig_rmt_rails_open(struct rig_remote_job *job);
+void rig_rmt_rails_fail(struct rig_remote_job *job, const char *why);
+void rig_rmt_rails_close(struct rig_remote_job *job);
+void rig_rmt_rails_host(struct rig_rmt_machine *m, struct rig_remote_host *host);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A proxy, inside. A value is copied on submit (struct value), sent by whoever finds it ready, and kept until
+ * the agent says that it is reached:
+ *   queue     values not sent yet, in order; one thread at a time sends them (`sending`): the submitting one
+ *             where nothing must be waited for, else the worker
+ *   flight    values sent and not reached, in order; the machine's reader places the bytes they bring and
+ *             takes them off
+ * `lock` guards all of it, for a moment, never while anything is sent. The word is raised by the reader after a
+ * value's bytes are in place, and by stop.
+ */
+#ifndef RMT_PROXY_H
+#define RMT_PROXY_H
+
+#include "rmt_job.h"
+
+enum region_kind {
+	REGION_REMOTE,  /* memory of the device, or a mapping of it there */
+	REGION_LOCAL,   /* of this process */
+	REGION_FOREIGN, /* of another proxy, whose bytes are fetched */
+	REGION_WORD,
+};
+
+struct region {
+	enum region_kind kind;
+	uint32_t id; /* REMOTE, FOREIGN */
+	bool has_address;
+	uint64_t address;
+	uint8_t *host;
+	uint64_t mapped;                 /* LOCAL: bytes of its own mapping; 0: the caller's memory */
+	struct rig_rmt_machine *machine; /* FOREIGN */
+	uint32_t device;
+};
+
+/* A side of a copy in this process. */
+struct local {
+	uint8_t *at;
+	uint64_t pitch, row_bytes, rows;
+	bool in; /* a source */
+	uint32_t part;
+};
+
+/* A fetch that a value needs. */
+struct foreign {
+	struct rig_rmt_machine *machine;
+	struct rig_rmt_fetch fetch;
+};
+
+struct value {
+	struct value *next;
+	struct rig_rmt_work work;
+	struct rig_wait waits[RIG_RMT_WAITS];
+	uint32_t nwaits;
+	struct local *locals;
+	uint32_t nlocals;
+	struct foreign *foreigns;
+	uint32_t nforeigns;
+	uint64_t local_bytes;
+	uint64_t got; /* of what it brings */
+	struct rig_times *times;
+	uint64_t handed;
+	uint32_t nlaunches;
+	bool busy, done;   /* being sent; reached */
+	uint32_t *numbers; /* after lists and words */
+	uint8_t *params;
+};
+
+/* Measures of a timed value, until they are asked for. */
+struct measured {
+	struct measured *next;
+	uint64_t value;
+	uint32_t n;
+	uint64_t words[];
+};
+
+enum { APPROVED = 1024 };
+
+struct proxy {
+	const struct rig_driver *hot; /* first: facts.edge */
+	struct rig_rmt_machine *m;
+	uint32_t id;
+	struct rig_rmt_facts facts;
+	struct rig_queue queues[RIG_RMT_QUEUES];
+	struct rig_counter counters[RIG_RMT_COUNTERS];
+	uint32_t row_words; /* of measures */
+	struct rig_remote_record record;
+	struct region word_region;
+	rig_atomic_u64 *word;
+
+	pthread_mutex_t load_lock; /* of a binary on its way */
+	pthread_mutex_t lock;
+	pthread_cond_t moved; /* sleepers, and the worker */
+	pthread_t worker;
+	bool sending, quit, stopped;
+	struct value *queue, **queue_tail, *flight, **flight_tail;
+	uint32_t nvalues; /* in both */
+	uint64_t bytes;   /* of local sides, in both */
+	uint64_t submitted;
+	_Atomic uint64_t sent; /* the last value sent */
+	struct measured *measured;
+	bool faulted;
+	char reason[RIG_RMT_REASON];
+	uint64_t approved[APPROVED]; /* hashes of work that the agent said fits; under the device's turn */
+};
+
+int rig_rmt_proxy_fault(struct proxy *p, const char **fault);
+bool rig_rmt_proxy_faulted(struct proxy *p);
+
+/* rmt_proxy_build.c */
+/* NULL: no memory. */
+struct value *rig_rmt_value_make(struct proxy *p, uint64_t number, const struct rig_part *parts,
+        uint32_t nparts, const struct rig_run *run);
+void rig_rmt_value_free(struct value *v);
+
+/* rmt_proxy_room.c */
+int rig_rmt_room(void *self, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
+        const struct rig_run *run, void *scratch);
+const struct region *rig_rmt_side_region(const struct rig_run *run, const struct rig_copy_side *side);
+
+/* rmt_proxy_send.c */
+int rig_rmt_submit(void *self, uint64_t value, const struct rig_part *parts, uint32_t nparts,
+        const struct rig_wait *waits, uint32_t nwaits, const struct rig_run *run, void *scratch,
+        struct rig_times *times, const char **failure);
+void *rig_rmt_worker_run(void *proxy);
+
+/* rmt_proxy_take.c */
+int rig_rmt_measures(void *self, uint64_t value, uint64_t *out, const char **failure);
+void rig_rmt_measured_drop(struct proxy *p);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* What submit is given lives during the call alone: this is the copy, with slots resolved. */
+#include <stdlib.h>
+
+#include "rmt_proxy.h"
+
+struct count {
+	size_t numbers, params, locals, foreigns;
+};
+
+static void count_side(struct count *c, const struct rig_run *run, const struct rig_copy_side *side)
+{
+	const struct region *region = rig_rmt_side_region(run, side);
+
+	c->locals += region->kind == REGION_LOCAL;
+	c->foreigns += region->kind == REGION_FOREIGN;
+}
+
+static struct count count_parts(const struct rig_part *parts, uint32_t nparts, const struct rig_run *run)
+{
+	struct count c = {0};
+	uint32_t i;
+
+	for (i = 0; i < nparts; i++) {
+		c.numbers += parts[i].nafter;
+		if (parts[i].kind == RIG_WORDS)
+			c.numbers += parts[i].u.words.count;
+		if (parts[i].kind == RIG_LAUNCH)
+			c.params += parts[i].u.launch.params;
+		if (parts[i].kind != RIG_COPY)
+			continue;
+		count_side(&c, run, &parts[i].u.copy.dst);
+		if (!parts[i].u.copy.fill)
+			count_side(&c, run, &parts[i].u.copy.src);
+	}
+	return c;
+}
+
+static uint32_t *put_numbers(uint32_t *at, const uint32_t *from, uint32_t n, const uint32_t **to)
+{
+	*to = at;
+	if (n)
+		memcpy(at, from, n * sizeof(*from));
+	return at + n;
+}
+
+static void build_side(struct proxy *p, struct value *v, struct rig_rmt_side *to, const struct rig_run *run,
+        const struct rig_copy_part *copy, bool in, uint32_t part)
+{
+	const struct rig_copy_side *side = in ? &copy->src : &copy->dst;
+	const struct region *region = rig_rmt_side_region(run, side);
+	uint64_t offset = side->offset + (side->slot == RIG_FIXED ? 0 : run->slots[side->slot].offset);
+
+	to->region = region->id;
+	to->offset = offset;
+	to->pitch = side->pitch;
+	if (region->kind == REGION_LOCAL) {
+		to->where = RIG_RMT_LOCAL;
+		v->locals[v->nlocals++] = (struct local){.at = region->host + offset,
+		        .pitch = side->pitch,
+		        .row_bytes = copy->row_bytes,
+		        .rows = copy->rows,
+		        .in = in,
+		        .part = part};
+		v->local_bytes += copy->row_bytes * copy->rows;
+	} else if (region->kind == REGION_FOREIGN) {
+		struct foreign *f = &v->foreigns[v->nforeigns++];
+
+		f->machine = region->machine;
+		f->fetch = (struct rig_rmt_fetch){.id = rig_rmt_next_fetch(p->m->job),
+		        .machine = p->m->index,
+		        .device = region->device,
+		        .region = region->id,
+		        .offset = offset,
+		        .pitch = side->pitch,
+		        .row_bytes = copy->row_bytes,
+		        .rows = copy->rows};
+		to->where = RIG_RMT_FOREIGN;
+		to->region = f->fetch.id;
+	}
+}
+
+static void build_launch(struct value *v, struct rig_rmt_part *to, const struct rig_run *run,
+        const struct rig_launch_part *launch, uint8_t **params)
+{
+	to->function = (uint32_t)launch->launch;
+	to->block = *rig_launch_block(run, launch);
+	to->nparams = launch->params;
+	to->params = *params;
+	rig_launch_params(*params, run, launch);
+	*params += launch->params;
+	v->nlaunches++;
+}
+
+static void build(struct proxy *p, struct value *v, const struct rig_part *parts, const struct rig_run *run)
+{
+	uint32_t *numbers = v->numbers, i;
+	uint8_t *params = v->params;
+
+	for (i = 0; i < v->work.nparts; i++) {
+		const struct rig_part *from = &parts[i];
+		struct rig_rmt_part *to = &v->work.parts[i];
+
+		to->queue = from->queue;
+		to->kind = from->kind;
+		to->nafter = from->nafter;
+		numbers = put_numbers(numbers, from->after, from->nafter, &to->after);
+		if (from->kind == RIG_WORDS) {
+			to->nwords = from->u.words.count;
+			numbers = put_numbers(numbers, from->u.words.words, to->nwords, &to->words);
+		} else if (from->kind == RIG_LAUNCH) {
+			build_launch(v, to, run, &from->u.launch, &params);
+		} else {
+			to->row_bytes = from->u.copy.row_bytes;
+			to->rows = from->u.copy.rows;
+			to->fill = from->u.copy.fill;
+			to->byte = from->u.copy.byte;
+			build_side(p, v, &to->dst, run, &from->u.copy, false, i);
+			if (!to->fill)
+				build_side(p, v, &to->src, run, &from->u.copy, true, i);
+		}
+	}
+}
+
+struct value *rig_rmt_value_make(struct proxy *p, uint64_t number, const struct rig_part *parts,
+        uint32_t nparts, const struct rig_run *run)
+{
+	struct count c = count_parts(parts, nparts, run);
+	struct value *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return NULL;
+	v->work.device = p->id;
+	v->work.value = number;
+	v->work.parts = calloc(nparts + 1, sizeof(*v->work.parts));
+	v->numbers = malloc((c.numbers + 1) * sizeof(*v->numbers));
+	/* rig_launch_params writes eight bytes at a time where refs are. */
+	v->params = malloc(c.params + sizeof(uint64_t));
+	v->locals = calloc(c.locals + 1, sizeof(*v->locals));
+	v->foreigns = calloc(c.foreigns + 1, sizeof(*v->foreigns));
+	if (!v->work.parts || !v->numbers || !v->params || !v->locals || !v->foreigns) {
+		rig_rmt_value_free(v);
+		return NULL;
+	}
+	v->work.nparts = nparts;
+	build(p, v, parts, run);
+	return v;
+}
+
+void rig_rmt_value_free(struct value *v)
+{
+	if (!v)
+		return;
+	free(v->work.parts);
+	free(v->numbers);
+	free(v->params);
+	free(v->locals);
+	free(v->foreigns);
+	free(v);
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "clock.h"
+#include "rmt_proxy.h"
+
+/* Between two looks at words that nothing here announces; then doubling. */
+#define LOOK_NS  (50 * RIG_NS_PER_US)
+#define LOOKS_NS RIG_NS_PER_MS
+
+/* ---- Whether a value may go ---- */
+
+/* Whether it is a value of a proxy of the same machine that is on its way, and then whose. */
+static bool is_siblings(struct proxy *p, const struct rig_wait *wait, uint32_t *id)
+{
+	bool sent = false;
+	uint32_t i;
+
+	(void)pthread_mutex_lock(&p->m->lock);
+	for (i = 0; i < RIG_RMT_DEVICES && !sent; i++) {
+		struct proxy *other = p->m->proxies[i];
+
+		sent = other && other != p && other->word == wait->word &&
+		       atomic_load_explicit(&other->sent, memory_order_acquire) >= wait->value;
+		*id = i;
+	}
+	(void)pthread_mutex_unlock(&p->m->lock);
+	return sent;
+}
+
+/* What remains of the waits goes with the value, for the queue there. A sibling's value must be on its way
+   before: then every message follows those that it waits for. */
+static bool waits_are_over(struct proxy *p, struct value *v)
+{
+	uint32_t i = 0;
+
+	v->work.nwaits = 0;
+	for (i = 0; i < v->nwaits; i++) {
+		const struct rig_wait *wait = &v->waits[i];
+		uint32_t id;
+
+		if (rig_word_load(wait->word) >= wait->value)
+			continue;
+		/* Another agent reads for this value at once, so all that it follows must be done. */
+		if (v->nforeigns || !is_siblings(p, wait, &id))
+			return false;
+		v->work.waits[v->work.nwaits++] = (struct rig_rmt_wait){id, wait->value};
+	}
+	return true;
+}
+
+static bool overlap(const struct local *a, const struct local *b)
+{
+	const uint8_t *a_end = a->at + (a->rows - 1) * a->pitch + a->row_bytes;
+	const uint8_t *b_end = b->at + (b->rows - 1) * b->pitch + b->row_bytes;
+
+	return a->at < b_end && b->at < a_end;
+}
+
+/* With the lock: whether bytes that it takes from here are still to come by an earlier value. */
+static bool awaits_bytes(const struct proxy *p, const struct value *v)
+{
+	const struct value *f;
+	uint32_t i, k;
+
+	for (f = p->flight; f; f = f->next)
+		for (i = 0; i < f->nlocals; i++)
+			for (k = 0; k < v->nlocals && !f->locals[i].in; k++)
+				if (v->locals[k].in && overlap(&f->locals[i], &v->locals[k]))
+					return true;
+	return false;
+}
+
+/* ---- Sending ---- */
+
+struct stream {
+	struct proxy *p;
+	const struct value *v;
+	uint64_t at; /* of the value's incoming bytes */
+	uint8_t *buffer;
+	size_t used;
+};
+
+static int flush(struct stream *s)
+{
+	struct rig_rmt_out head = {0};
+	int err;
+
+	if (!s->used)
+		return 0;
+	rig_rmt_put32(&head, s->p->id);
+	rig_rmt_put64(&head, s->v->work.value);
+	rig_rmt_put64(&head, s->at);
+	err = rig_rmt_send(s->p->m, RIG_RMT_DATA, &head, s->buffer, s->used);
+	rig_rmt_out_free(&head);
+	s->at += s->used;
+	s->used = 0;
+	return err;
+}
+
+static int push(struct stream *s, const uint8_t *bytes, uint64_t n)
+{
+	int err = 0;
+
+	while (n && !err) {
+		size_t room = RIG_RMT_DATA_BYTES - s->used, take = n < room ? (size_t)n : room;
+
+		memcpy(s->buffer + s->used, bytes, take);
+		s->used += take;
+		bytes += take;
+		n -= take;
+		if (s->used == RIG_RMT_DATA_BYTES)
+			err = flush(s);
+	}
+	return err;
+}
+
+/* The local sources' bytes, part after part; a fetched part's place among them is left out. */
+static int send_locals(struct proxy *p, const struct value *v)
+{
+	struct stream s = {.p = p, .v = v, .buffer = malloc(RIG_RMT_DATA_BYTES)};
+	uint32_t part, next = 0;
+	uint64_t row;
+	int err = s.buffer ? 0 : -ENOMEM;
+
+	for (part = 0; part < v->work.nparts && !err; part++) {
+		const struct rig_rmt_part *w = &v->work.parts[part];
+
+		if (w->kind != RIG_COPY || w->fill || w->src.where == RIG_RMT_HERE)
+			continue;
+		if (w->src.where == RIG_RMT_FOREIGN) {
+			err = flush(&s);
+			s.at += w->rows * w->row_bytes;
+			continue;
+		}
+		while (v->locals[next].part != part || !v->locals[next].in)
+			next++;
+		for (row = 0; row < w->rows && !err; row++)
+			err = push(&s, v->locals[next].at + row * v->locals[next].pitch, w->row_bytes);
+		/* The agent takes a part's bytes in messages of their own. */
+		if (!err)
+			err = flush(&s);
+	}
+	free(s.buffer);
+	return err;
+}
+
+static bool has_sources(const struct value *v)
+{
+	uint32_t i;
+
+	for (i = 0; i < v->nlocals; i++)
+		if (v->locals[i].in)
+			return true;
+	return false;
+}
+
+static int send_fetches(const struct value *v)
+{
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < v->nforeigns && !err; i++) {
+		struct rig_rmt_out out = {0};
+
+		rig_rmt_fetch_put(&out, &v->foreigns[i].fetch);
+		err = rig_rmt_send(v->foreigns[i].machine, RIG_RMT_FETCH, &out, NULL, 0);
+		rig_rmt_out_free(&out);
+	}
+	return err;
+}
+
+/* A failure is the job's, and so every proxy's. */
+static void send_value(struct proxy *p, const struct value *v)
+{
+	struct rig_rmt_out out = {0};
+	int err;
+
+	rig_rmt_work_put(&out, &v->work);
+	err = send_fetches(v);
+	if (!err)
+		err = rig_rmt_send(p->m, RIG_RMT_SUBMIT, &out, NULL, 0);
+	if (!err && has_sources(v))
+		err = send_locals(p, v);
+	rig_rmt_out_free(&out);
+	if (err)
+		rig_rmt_job_fail(
+		        p->m->job, "machine %s: work could not be sent: %s", p->m->name, rig_error());
+}
+
+/* Takes the first value out of the queue if it may go now, into the flight. With the lock. */
+static struct value *next_ready(struct proxy *p)
+{
+	struct value *v = p->queue;
+	bool ready;
+
+	if (!v || p->quit || p->faulted || awaits_bytes(p, v))
+		return NULL;
+	/* `sending` is ours, so the value stays the first. */
+	(void)pthread_mutex_unlock(&p->lock);
+	ready = waits_are_over(p, v);
+	(void)pthread_mutex_lock(&p->lock);
+	if (!ready || p->quit || p->faulted)
+		return NULL;
+	p->queue = v->next;
+	if (!p->queue)
+		p->queue_tail = &p->queue;
+	v->next = NULL;
+	*p->flight_tail = v;
+	p->flight_tail = &v->next;
+	v->busy = true;
+	return v;
+}
+
+/* With the lock. */
+static void send_ready(struct proxy *p)
+{
+	struct value *v;
+
+	p->sending = true;
+	while ((v = next_ready(p))) {
+		uint64_t number = v->work.value;
+
+		(void)pthread_mutex_unlock(&p->lock);
+		send_value(p, v);
+		atomic_store_explicit(&p->sent, number, memory_order_release);
+		(void)pthread_mutex_lock(&p->lock);
+		v->busy = false;
+		if (v->done)
+			rig_rmt_value_free(v);
+	}
+	p->sending = false;
+}
+
+int rig_rmt_submit(void *self, uint64_t value, const struct rig_part *parts, uint32_t nparts,
+        const struct rig_wait *waits, uint32_t nwaits, const struct rig_run *run, void *scratch,
+        struct rig_times *times, const char **failure)
+{
+	struct proxy *p = self;
+	struct value *v = rig_rmt_value_make(p, value, parts, nparts, run);
+
+	(void)scratch;
+	if (!v) {
+		*failure = "no host memory for work on its way";
+		return RIG_FAILED;
+	}
+	if (nwaits)
+		memcpy(v->waits, waits, nwaits * sizeof(*waits));
+	v->nwaits = nwaits;
+	v->times = times;
+	v->work.timed = times != NULL;
+	v->handed = rig_now_ns();
+	(void)pthread_mutex_lock(&p->lock);
+	p->submitted = value;
+	if (p->faulted || p->stopped) {
+		(void)pthread_mutex_unlock(&p->lock);
+		rig_rmt_value_free(v);
+		*failure = p->reason;
+		return RIG_FAILED;
+	}
+	*p->queue_tail = v;
+	p->queue_tail = &v->next;
+	p->nvalues++;
+	p->bytes += v->local_bytes;
+	if (!p->sending)
+		send_ready(p);
+	if (p->queue)
+		(void)pthread_cond_broadcast(&p->moved);
+	(void)pthread_mutex_unlock(&p->lock);
+	return RIG_COMMITTED;
+}
+
+/* With the lock. */
+static void nap(struct proxy *p, uint64_t ns)
+{
+	struct timespec end;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_nsec += (long)ns;
+	end.tv_sec += end.tv_nsec / 1000000000L;
+	end.tv_nsec %= 1000000000L;
+	(void)pthread_cond_timedwait(&p->moved, &p->lock, &end);
+}
+
+void *rig_rmt_worker_run(void *proxy)
+{
+	struct proxy *p = proxy;
+	uint64_t look = LOOK_NS;
+
+	(void)pthread_mutex_lock(&p->lock);
+	while (!p->quit) {
+		const struct value *first = p->queue;
+
+		if (!first || p->sending || p->faulted) {
+			(void)pthread_cond_wait(&p->moved, &p->lock);
+			look = LOOK_NS;
+			continue;
+		}
+		send_ready(p);
+		if (p->queue == first && !p->quit) {
+			nap(p, look);
+			look = look < LOOKS_NS ? 2 * look : look;
+		} else {
+			look = LOOK_NS;
+		}
+	}
+	(void)pthread_mutex_unlock(&p->lock);
+	return NULL;
+}

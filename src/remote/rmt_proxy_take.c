@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* What a machine's reader brings its proxies. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rmt_proxy.h"
+
+/* With the lock. */
+static struct value *find(struct proxy *p, uint64_t number)
+{
+	struct value *v;
+
+	for (v = p->flight; v && v->work.value != number; v = v->next)
+		;
+	return v;
+}
+
+/* Places bytes [at, at + n) of what the local destinations of a value get, one after the other. */
+static int place(const struct value *v, uint64_t at, const uint8_t *bytes, uint64_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < v->nlocals && n; i++) {
+		const struct local *l = &v->locals[i];
+		uint64_t all = l->row_bytes * l->rows;
+
+		if (l->in)
+			continue;
+		if (at >= all) {
+			at -= all;
+			continue;
+		}
+		while (n && at < all) {
+			uint64_t row = at / l->row_bytes, column = at % l->row_bytes;
+			uint64_t take = l->row_bytes - column < n ? l->row_bytes - column : n;
+
+			memcpy(l->at + row * l->pitch + column, bytes, take);
+			bytes += take;
+			n -= take;
+			at += take;
+		}
+		at -= all;
+	}
+	return n ? -EPROTO : 0;
+}
+
+static int take_data(struct proxy *p, struct rig_rmt_in *in)
+{
+	uint64_t number = rig_rmt_get64(in), at = rig_rmt_get64(in);
+	struct value *v;
+	int err = 0;
+
+	if (in->bad)
+		return -EPROTO;
+	(void)pthread_mutex_lock(&p->lock);
+	v = p->stopped ? NULL : find(p, number);
+	if (!p->stopped && (!v || at != v->got))
+		err = -EPROTO;
+	if (!err && v)
+		err = place(v, at, in->at, in->left);
+	if (!err && v)
+		v->got += in->left;
+	(void)pthread_mutex_unlock(&p->lock);
+	return err;
+}
+
+/* ---- Times ---- */
+
+static uint64_t here(const struct rig_rmt_clock *clock, uint64_t theirs, uint64_t from, uint64_t to)
+{
+	uint64_t t = theirs - (uint64_t)clock->ahead;
+
+	return t < from ? from : t > to ? to : t;
+}
+
+static void keep_measures(struct proxy *p, const struct value *v, const struct rig_rmt_reached *r,
+        const struct rig_rmt_clock *clock, uint64_t now)
+{
+	struct measured *m = malloc(sizeof(*m) + r->nmeasures * sizeof(m->words[0]));
+	uint32_t i;
+
+	if (!m)
+		return;
+	m->value = r->value;
+	m->n = r->nmeasures;
+	memcpy(m->words, r->measures, r->nmeasures * sizeof(m->words[0]));
+	for (i = 0; i + p->row_words <= m->n; i += p->row_words)
+		if (m->words[i]) {
+			m->words[i + 1] = here(clock, m->words[i + 1], v->handed, now);
+			m->words[i + 2] = here(clock, m->words[i + 2], m->words[i + 1], now);
+		}
+	m->next = p->measured;
+	p->measured = m;
+}
+
+/* With the lock. */
+static void give_times(
+        struct proxy *p, struct value *v, const struct rig_rmt_reached *r, const struct rig_rmt_clock *clock)
+{
+	uint64_t now = rig_now_ns();
+
+	if (!v->times || !r->timed)
+		return;
+	if (r->start || r->end) {
+		v->times->start = here(clock, r->start, v->handed, now);
+		v->times->end = here(clock, r->end, v->times->start, now);
+	}
+	if (r->nmeasures)
+		keep_measures(p, v, r, clock, now);
+}
+
+static int take_reached(struct proxy *p, const struct rig_rmt_reached *r, const struct rig_rmt_clock *clock)
+{
+	struct value *v;
+	int err = 0;
+
+	(void)pthread_mutex_lock(&p->lock);
+	v = p->stopped ? NULL : p->flight;
+	if (!p->stopped && (!v || v->work.value != r->value ||
+	                           (r->nmeasures && r->nmeasures != v->nlaunches * p->row_words)))
+		err = -EPROTO;
+	if (!err && v) {
+		give_times(p, v, r, clock);
+		p->flight = v->next;
+		if (!p->flight)
+			p->flight_tail = &p->flight;
+		p->nvalues--;
+		p->bytes -= v->local_bytes;
+		v->done = true;
+		rig_word_raise(p->word, r->value);
+		(void)pthread_cond_broadcast(&p->moved);
+	}
+	/* Who still sends it looks whether it is done. */
+	if (v && (err || v->busy))
+		v = NULL;
+	(void)pthread_mutex_unlock(&p->lock);
+	rig_rmt_value_free(v);
+	return err;
+}
+
+static int take_lost(struct proxy *p, struct rig_rmt_in *in)
+{
+	char reason[RIG_RMT_REASON];
+
+	rig_rmt_get_text(in, reason, sizeof(reason));
+	if (rig_rmt_in_end(in))
+		return -EPROTO;
+	rig_rmt_proxy_lose(p, reason);
+	return 0;
+}
+
+static int take_any(struct rig_rmt_machine *m, uint8_t kind, uint32_t id, const uint8_t *payload,
+        size_t bytes, struct rig_rmt_in *in, const struct rig_rmt_clock *clock)
+{
+	struct rig_rmt_reached *r;
+	struct proxy *p = m->proxies[id];
+	int err;
+
+	/* A proxy that is gone, or not yet made, is nobody's. */
+	if (!p)
+		return 0;
+	if (kind == RIG_RMT_DATA)
+		return take_data(p, in);
+	if (kind == RIG_RMT_LOST)
+		return take_lost(p, in);
+	r = malloc(sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	err = rig_rmt_reached_parse(payload, bytes, r);
+	if (!err)
+		err = take_reached(p, r, clock);
+	free(r);
+	return err;
+}
+
+/* The table's lock keeps the proxy. */
+int rig_rmt_proxy_take(struct rig_rmt_machine *m, uint8_t kind, const uint8_t *payload, size_t bytes)
+{
+	struct rig_rmt_in in = rig_rmt_in_of(payload, bytes);
+	uint32_t id = rig_rmt_get32(&in);
+	struct rig_rmt_clock clock = rig_rmt_clock_now(m);
+	int err;
+
+	if (in.bad || id >= RIG_RMT_DEVICES)
+		return -EPROTO;
+	(void)pthread_mutex_lock(&m->lock);
+	err = take_any(m, kind, id, payload, bytes, &in, &clock);
+	(void)pthread_mutex_unlock(&m->lock);
+	return err;
+}
+
+int rig_rmt_measures(void *self, uint64_t value, uint64_t *out, const char **failure)
+{
+	struct proxy *p = self;
+	struct measured **at, *m;
+
+	(void)failure;
+	(void)pthread_mutex_lock(&p->lock);
+	for (at = &p->measured; *at && (*at)->value != value; at = &(*at)->next)
+		;
+	m = *at;
+	if (m)
+		*at = m->next;
+	(void)pthread_mutex_unlock(&p->lock);
+	if (m && out)
+		memcpy(out, m->words, m->n * sizeof(m->words[0]));
+	free(m);
+	return RIG_OK;
+}
+
+void rig_rmt_measured_drop(struct proxy *p)
+{
+	while (p->measured) {
+		struct measured *m = p->measured;
+
+		p->measured = m->next;
+		free(m);
+	}
+}

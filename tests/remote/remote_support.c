@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "remote_support.h"
+
+#define SAYS "listening at "
+
+const char *remote_key(void)
+{
+	static char path[512];
+
+	snprintf(path, sizeof(path), "%s", sys_path("key"));
+	if (access(path, F_OK))
+		sys_ok(rig_remote_make_key(path));
+	return path;
+}
+
+/* Whether the agent's first line is there. */
+static bool has_line(void *arg)
+{
+	struct agent_process *a = arg;
+	char text[256] = "";
+	ssize_t n = pread(a->process.out, text, sizeof(text) - 1, 0);
+	char *end = n > 0 ? strchr(text, '\n') : NULL;
+
+	if (!end || strncmp(text, SAYS, strlen(SAYS)) != 0)
+		return false;
+	*end = 0;
+	snprintf(a->name, sizeof(a->name), "%.63s", text + strlen(SAYS));
+	return true;
+}
+
+void remote_agent(struct agent_process *a, const char *arguments)
+{
+	char command[2048];
+
+	snprintf(command, sizeof(command), SYS_BUILD "/tools/rig-agent -v --key %s --listen 127.0.0.1:0%s%s",
+	        remote_key(), *arguments ? " " : "", arguments);
+	sys_start(&a->process, command);
+	sys_await(has_line, a, "an agent that listens");
+}
+
+void remote_agent_end(struct agent_process *a)
+{
+	struct sys_result result;
+
+	(void)kill(a->process.pid, SIGTERM);
+	sys_finish(&a->process, &result);
+	if (result.status)
+		print_message("agent:\n%s\n", result.err);
+	assert_int_equal(result.status, 0);
+}
+
+struct rig_remote_job *remote_connect(
+        struct agent_process *agents, uint32_t n, const struct rig_remote_options *options)
+{
+	const char *names[16];
+	struct rig_remote_job *job;
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		names[i] = agents[i].name;
+	sys_ok(rig_remote_connect(names, n, remote_key(), options, &job));
+	return job;
+}
+
+struct rig_device *remote_open(struct rig_remote_job *job, const char *device, const struct agent_process *a)
+{
+	struct rig_device *opened;
+	char name[128];
+
+	snprintf(name, sizeof(name), "%s@%s", device, a->name);
+	sys_ok(rig_remote_open(job, name, &opened));
+	assert_string_equal(rig_name(opened), name);
+	return opened;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef REMOTE_SUPPORT_H
+#define REMOTE_SUPPORT_H
+
+/* Agents as processes on this machine, and jobs with them. Functions fail the running cmocka test. */
+
+#include "rig_remote.h"
+#include "system_device.h"
+
+struct agent_process {
+	struct sys_process process;
+	char name[64]; /* HOST:PORT */
+};
+
+/* The key of the tests' jobs, made on first use. */
+const char *remote_key(void);
+/* Starts an agent with these devices and options, waits until it listens. */
+void remote_agent(struct agent_process *a, const char *arguments);
+/* Ends it by SIGTERM: it exits with 0, its devices stopped. */
+void remote_agent_end(struct agent_process *a);
+
+/* A job with the agents; NULL options: the tests' own, with short bounds. */
+struct rig_remote_job *remote_connect(
+        struct agent_process *agents, uint32_t n, const struct rig_remote_options *options);
+struct rig_device *remote_open(struct rig_remote_job *job, const char *device, const struct agent_process *a);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* What devices of other machines do for a program: memory, copies, launches, waits. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "remote_support.h"
+
+static struct agent_process agents[2];
+
+static int start(void **state)
+{
+	if (sys_setup(state))
+		return -1;
+	remote_agent(&agents[0], "sim:mem=64M sim:mem=64M");
+	remote_agent(&agents[1], "sim:mem=64M");
+	return 0;
+}
+
+static int end(void **state)
+{
+	remote_agent_end(&agents[0]);
+	remote_agent_end(&agents[1]);
+	return sys_teardown(state);
+}
+
+static void bytes_written_to_a_remote_device_are_read_back(void **state)
+{
+	static const uint64_t sizes[] = {1, 4096, 100000, 1 << 20, 9000001};
+	struct rig_remote_job *job = remote_connect(agents, 1, NULL);
+	struct rig_device *d = remote_open(job, "RVX1:0", &agents[0]);
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct rig_buffer *b = sys_buffer(d, RIG_DEVICE, sizes[i]);
+		uint8_t *bytes = malloc(sizes[i]), *again = calloc(1, sizes[i]);
+
+		sys_fill(bytes, sizes[i], i);
+		sys_ok(rig_buffer_write(b, 0, bytes, sizes[i]));
+		sys_ok(rig_buffer_read(b, 0, again, sizes[i]));
+		assert_memory_equal(bytes, again, sizes[i]);
+		free(bytes);
+		free(again);
+		rig_buffer_put(b);
+	}
+	sys_close(d);
+	rig_remote_close(job);
+}
+
+static void kernels_run_on_a_remote_device(void **state)
+{
+	struct rig_remote_job *job = remote_connect(agents, 1, NULL);
+	struct rig_device *d = remote_open(job, "RVX1:0", &agents[0]);
+
+	(void)state;
+	sys_device_works(d);
+	sys_close(d);
+	rig_remote_close(job);
+}
+
+static void memory_of_a_remote_host_is_a_device(void **state)
+{
+	struct rig_remote_job *job = remote_connect(agents, 1, NULL);
+	struct rig_device *d = remote_open(job, "CPU", &agents[0]);
+	const struct rig_remote_record *record = rig_capability(d, &rig_remote_key);
+	struct rig_buffer *b = sys_buffer(d, RIG_DEVICE, 10000);
+	uint8_t bytes[10000], again[10000];
+
+	(void)state;
+	assert_non_null(record);
+	assert_int_equal(record->kind, RIG_REMOTE_HOST);
+	assert_string_equal(record->u.host.machine, agents[0].name);
+	sys_fill(bytes, sizeof(bytes), 7);
+	sys_ok(rig_buffer_write(b, 0, bytes, sizeof(bytes)));
+	sys_ok(rig_buffer_read(b, 0, again, sizeof(again)));
+	assert_memory_equal(bytes, again, sizeof(bytes));
+	rig_buffer_put(b);
+	sys_close(d);
+	rig_remote_close(job);
+}
+
+/* From a to b, and back to the program. */
+static void copy_between(struct rig_device *a, struct rig_device *b, uint64_t bytes)
+{
+	struct rig_buffer *from = sys_buffer(a, RIG_DEVICE, bytes), *to = sys_buffer(b, RIG_DEVICE, bytes);
+	uint8_t *sent = malloc(bytes), *got = calloc(1, bytes);
+
+	sys_fill(sent, bytes, bytes);
+	sys_ok(rig_buffer_write(from, 0, sent, bytes));
+	sys_ok(rig_buffer_copy(to, 0, from, 0, bytes));
+	sys_ok(rig_buffer_read(to, 0, got, bytes));
+	assert_memory_equal(sent, got, bytes);
+	free(sent);
+	free(got);
+	rig_buffer_put(from);
+	rig_buffer_put(to);
+}
+
+static void bytes_move_between_machines_without_the_controller(void **state)
+{
+	struct rig_remote_job *job = remote_connect(agents, 2, NULL);
+	struct rig_device *a = remote_open(job, "RVX1:0", &agents[0]);
+	struct rig_device *b = remote_open(job, "RVX1:0", &agents[1]);
+	struct rig_device *host = remote_open(job, "CPU", &agents[1]);
+	struct rig_buffer *from = sys_buffer(a, RIG_DEVICE, 8 << 20),
+	                  *to = sys_buffer(b, RIG_DEVICE, 8 << 20);
+	struct rig_remote_stats before, after;
+
+	(void)state;
+	copy_between(a, b, 3000001);
+	copy_between(b, a, 70000);
+	copy_between(a, host, 123457);
+	copy_between(host, a, 123457);
+	copy_between(host, b, 123457);
+	sys_ok(rig_remote_stats(job, 0, &before));
+	sys_ok(rig_buffer_copy(to, 0, from, 0, 8 << 20));
+	sys_ok(rig_remote_stats(job, 0, &after));
+	assert_true(after.received - before.received < 100000);
+	rig_buffer_put(from);
+	rig_buffer_put(to);
+	sys_close(host);
+	sys_close(a);
+	sys_close(b);
+	rig_remote_close(job);
+}
+
+static void copies_and_launches_of_two_devices_of_a_machine_follow_each_other(void **state)
+{
+	struct rig_remote_job *job = remote_connect(agents, 1, NULL);
+	struct rig_device *a = remote_open(job, "RVX1:0", &agents[0]);
+	struct rig_device *b = remote_open(job, "RVX1:1", &agents[0]);
+	struct rig_device *here = sys_open("sim:mem=64M");
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 20; i++) {
+		copy_between(a, b, 65536);
+		copy_between(b, a, 4096);
+		copy_between(here, a, 50000);
+		copy_between(a, here, 50000);
+	}
+	sys_close(here);
+	sys_close(a);
+	sys_close(b);
+	rig_remote_close(job);
+}
+
+static void a_device_is_one_jobs_at_a_time_and_the_next_ones_afterwards(void **state)
+{
+	struct rig_remote_job *one = remote_connect(agents, 1, NULL), *two = remote_connect(agents, 1, NULL);
+	struct rig_device *d = remote_open(one, "RVX1:0", &agents[0]), *other = NULL;
+	char name[128];
+
+	(void)state;
+	snprintf(name, sizeof(name), "RVX1:1@%s", agents[0].name);
+	sys_ok(rig_remote_open(two, name, &other));
+	sys_close(other);
+	snprintf(name, sizeof(name), "RVX1:0@%s", agents[0].name);
+	/* In this process the name is taken; at the agent it would be too. */
+	assert_true(rig_remote_open(two, name, &other) < 0);
+	sys_close(d);
+	rig_remote_close(one);
+	sys_ok(rig_remote_open(two, name, &other));
+	sys_device_works(other);
+	sys_close(other);
+	rig_remote_close(two);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(bytes_written_to_a_remote_device_are_read_back),
+	        cmocka_unit_test(kernels_run_on_a_remote_device),
+	        cmocka_unit_test(memory_of_a_remote_host_is_a_device),
+	        cmocka_unit_test(bytes_move_between_machines_without_the_controller),
+	        cmocka_unit_test(copies_and_launches_of_two_devices_of_a_machine_follow_each_other),
+	        cmocka_unit_test(a_device_is_one_jobs_at_a_time_and_the_next_ones_afterwards),
+	};
+
+	return cmocka_run_group_tests(tests, start, end);
+}
