@@ -152,12 +152,11 @@ void rig_conn_close(struct rig_conn *conn)
 {
 	if (!conn)
 		return;
+	rig_conn_stop_listening(conn);
 	if (conn->ep && conn->state == RIG_CONN_STANDS && conn->fabric->connected)
 		(void)fi_shutdown(conn->ep, 0);
 	if (conn->ep)
 		close_fid(&conn->ep->fid);
-	if (conn->listener)
-		close_fid(&conn->listener->fid);
 	if (conn->av)
 		close_fid(&conn->av->fid);
 	if (conn->cq)

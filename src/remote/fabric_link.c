@@ -160,16 +160,49 @@ static int take_request(struct rig_conn *conn, const struct event *event, uint64
 	return code;
 }
 
+/* One event of a listener that is about to be closed. Whether there may be more. */
+static bool refuse_next(struct rig_conn *conn)
+{
+	struct fi_eq_err_entry failure = {0};
+	struct fi_eq_cm_entry entry;
+	uint32_t kind;
+	ssize_t n = fi_eq_read(conn->eq, &kind, &entry, sizeof(entry), 0);
+
+	if (n == -FI_EAVAIL)
+		return fi_eq_readerr(conn->eq, &failure, 0) > 0;
+	if (n < (ssize_t)sizeof(entry))
+		return false;
+	if (kind == FI_CONNREQ) {
+		(void)fi_reject(conn->listener, entry.info->handle, NULL, 0);
+		conn->fabric->calls->freeinfo(entry.info);
+	} else if (kind == FI_SHUTDOWN) {
+		conn->state = RIG_CONN_BROKEN;
+	}
+	return true;
+}
+
+void rig_conn_stop_listening(struct rig_conn *conn)
+{
+	unsigned strangers;
+
+	if (!conn->listener)
+		return;
+	strangers = rig_conn_end_strangers(conn);
+	/* A look for each of them, which need not give an event, and for those that have sent a request. */
+	while (refuse_next(conn) || strangers-- > 0)
+		;
+	(void)fi_close(&conn->listener->fid);
+	conn->listener = NULL;
+}
+
 /* The side that listened has seen the dialler's token by then, and the dialler has yet to see the
    listener's. */
 static int take_connected(struct rig_conn *conn, const struct event *event)
 {
 	if (!conn->listener && !shows_token(event, conn->token))
 		return rig_error_set(-EPROTO, "who accepted the data connection does not have the token");
-	if (conn->listener)
-		(void)fi_close(&conn->listener->fid);
-	conn->listener = NULL;
 	conn->state = RIG_CONN_STANDS;
+	rig_conn_stop_listening(conn);
 	return 0;
 }
 
@@ -194,7 +227,7 @@ int rig_conn_link_finish(struct rig_conn *conn, const struct rig_conn_address *p
         const struct rig_deadline *deadline, uint64_t *refused)
 {
 	(void)peer;
-	while (conn->state != RIG_CONN_STANDS) {
+	while (conn->state != RIG_CONN_STANDS && conn->state != RIG_CONN_BROKEN) {
 		struct event event;
 		int code = next_event(conn, &event);
 
@@ -202,7 +235,7 @@ int rig_conn_link_finish(struct rig_conn *conn, const struct rig_conn_address *p
 			code = take_event(conn, &event, refused);
 		if (code)
 			return code;
-		if (conn->state != RIG_CONN_STANDS && rig_deadline_passed(deadline))
+		if (conn->state < RIG_CONN_STANDS && rig_deadline_passed(deadline))
 			return rig_error_set(-ETIMEDOUT, "no data connection within its time");
 	}
 	return 0;

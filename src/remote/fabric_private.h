@@ -92,6 +92,12 @@ int rig_conn_link_dial(
 int rig_conn_link_finish(struct rig_conn *conn, const struct rig_conn_address *peer,
         const struct rig_deadline *deadline, uint64_t *refused);
 
+/* Refuses who asks and closes the listener; nothing if there is none. */
+void rig_conn_stop_listening(struct rig_conn *conn);
+
+/* Ends the connections to the listener but the peer's; their number. */
+unsigned rig_conn_end_strangers(struct rig_conn *conn);
+
 /* Whether two tokens are one, in a time that does not depend on where they differ. */
 bool rig_conn_same_token(const uint8_t *a, const uint8_t *b);
 

@@ -25,7 +25,7 @@ struct rail_ends {
 #test " (shm)", test, NULL, NULL, (void *)(uintptr_t) "shm"                                  \
 	}
 
-/* With the default options and the provider of the test; skips the test where the machine does not have it. */
+/* With the default options and the provider of the test; skips where the machine does not have it. */
 void rail_pair_begin(struct rail_pair *pair, void **state);
 
 /* The same with one rail, each way one transfer of `length` bytes. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Who gets a data connection, and who does not; over each provider. */
+#include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -162,15 +163,28 @@ static void who_greets_with_another_token_does_not_get_a_link(void **state)
 	rig_rails_close(stranger);
 }
 
-static void strangers_that_send_anything_do_not_keep_the_peer_out(void **state)
+static unsigned descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	(void)closedir(dir);
+	return n;
+}
+
+static void strangers_neither_keep_the_peer_out_nor_a_descriptor(void **state)
 {
 	static const char garbage[512] = "GET / HTTP/1.0\r\n\r\n";
-	struct rig_rails *a = open_rails(state), *b = open_rails(state);
 	struct rig_rail_link *link[2];
 	struct rig_rail_blob offer, answer;
 	struct rig_deadline deadline = rig_deadline_in(NULL, RAIL_PAIR_NS);
 	struct finishing f;
 	pthread_t thread;
+	unsigned before = descriptors();
+	struct rig_rails *a = open_rails(state), *b = open_rails(state);
 	int silent, loud;
 
 	assert_int_equal(rig_rail_link_offer(a, "b", &offer, &link[0]), 0);
@@ -192,6 +206,7 @@ static void strangers_that_send_anything_do_not_keep_the_peer_out(void **state)
 	rig_rails_stop(b);
 	rig_rails_close(a);
 	rig_rails_close(b);
+	assert_int_equal(descriptors(), before);
 }
 
 static void an_offer_is_good_once(void **state)
@@ -300,7 +315,7 @@ int main(void)
 	        cmocka_unit_test_prestate(
 	                who_greets_with_another_token_does_not_get_a_link, (void *)(uintptr_t) "shm"),
 	        cmocka_unit_test_prestate(
-	                strangers_that_send_anything_do_not_keep_the_peer_out, (void *)(uintptr_t) "tcp"),
+	                strangers_neither_keep_the_peer_out_nor_a_descriptor, (void *)(uintptr_t) "tcp"),
 	        cmocka_unit_test_prestate(an_offer_is_good_once, (void *)(uintptr_t) "tcp"),
 	        RAIL_TEST(an_offer_that_nobody_takes_times_out),
 	        RAIL_TEST(an_offer_of_another_provider_or_piece_is_refused),
