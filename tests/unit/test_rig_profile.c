@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "allocs.h"
@@ -689,6 +690,32 @@ static void the_file_has_a_process_a_device_and_a_lane_a_queue(void **state)
 	close_timed(&b);
 }
 
+static void a_child_of_fork_ends_a_profile_without_the_driver(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b = open_timed(&o);
+	struct rig_profile *profile = start(b.d);
+	pid_t child;
+	int status;
+
+	(void)state;
+	submit_empty(b.d, 2);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		int code = rig_profile_stop(profile);
+
+		rig_profile_put(profile);
+		_exit(code || shim.nsettles);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_ok(rig_profile_stop(profile));
+	assert_int_equal(count(profile, RIG_EVENT_SPAN), 2);
+	rig_profile_put(profile);
+	close_timed(&b);
+}
+
 /* A profile costs a submit memory; one that is over costs nothing. */
 static void submits_after_a_profile_allocate_nothing(void **state)
 {
@@ -729,6 +756,7 @@ int main(void)
 	        TEST(a_profile_of_no_named_device_is_of_all),
 	        TEST(misuse_of_profiles_is_refused),
 	        TEST(the_file_has_a_process_a_device_and_a_lane_a_queue),
+	        TEST(a_child_of_fork_ends_a_profile_without_the_driver),
 	        TEST(submits_after_a_profile_allocate_nothing),
 	        /* The last: the process has failed then. */
 	        TEST(values_open_at_a_loss_are_never_settled),
