@@ -354,15 +354,10 @@ static uint64_t holding_point(struct rig_device *d)
 {
 	struct rig_rt_mem *mem;
 	uint64_t bits = 0;
-	unsigned i;
 
 	rig_rt_lock(&d->memory);
 	for (mem = d->store.waiting; mem && !bits; mem = mem->next)
-		for (i = 0; i < RT_USES && !bits; i++) {
-			bits = atomic_load_explicit(&mem->uses.word[i], memory_order_acquire);
-			if (rig_rt_point_state(bits) != RT_PENDING)
-				bits = 0;
-		}
+		bits = rig_rt_uses_pending(mem);
 	rig_rt_unlock(&d->memory);
 	return bits;
 }

@@ -448,6 +448,8 @@ struct rig_rt_mem {
 rig_rt_stamp *rig_rt_stamp_claim(struct rig_rt_mem *mem, uint32_t slot);
 /* Whether no use by other devices than `slot`'s can still run (slot 0: by any device). */
 bool rig_rt_uses_over(struct rig_rt_mem *mem, uint32_t slot);
+/* A use that is not reached, or 0. */
+uint64_t rig_rt_uses_pending(struct rig_rt_mem *mem);
 /* Blocks until the host may access it. 0 or RIG_LOST. */
 int rig_rt_mem_wait(struct rig_rt_mem *mem, enum rig_access access);
 /* Whether rig_rt_uses_over, and then forgets every use but those of `slot`; the memory is no buffer's. */

@@ -76,6 +76,21 @@ bool rig_rt_uses_over(struct rig_rt_mem *mem, uint32_t slot)
 	return true;
 }
 
+uint64_t rig_rt_uses_pending(struct rig_rt_mem *mem)
+{
+	struct rig_rt_uses *uses = &mem->uses;
+	unsigned i;
+
+	for (; uses; uses = atomic_load_explicit(&uses->next, memory_order_acquire))
+		for (i = 0; i < RT_USES; i++) {
+			uint64_t bits = atomic_load_explicit(&uses->word[i], memory_order_acquire);
+
+			if (rig_rt_point_state(bits) == RT_PENDING)
+				return bits;
+		}
+	return 0;
+}
+
 /* rig_rt_is_reached of a stamp, which is a point. */
 static inline bool is_reached(rig_atomic_u64 *words, _Atomic(struct rig_rt_dead *) *deads, uint64_t bits)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory: kinds, views, borrows, copies, the cache and its budget. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -420,6 +421,46 @@ static void an_allocation_waits_for_work_that_holds_memory_back(void **state)
 	help_close(&b);
 }
 
+#define USERS 6
+
+/* More users than the stamps of one chunk: the last of them is waited for too. */
+static void an_allocation_waits_for_every_device_that_holds_memory_back(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench owner, users[USERS];
+	struct rig_buffer *first, *borrowed, *local, *second;
+	struct rig_point point = {0};
+	char name[8];
+	int i;
+
+	(void)state;
+	o.peers = true;
+	o.memory = 100 * KIB + 8 * MIB;
+	owner = help_open(&o);
+	o.memory = 0;
+	first = help_buffer(owner.d, 8 * MIB);
+	for (i = 0; i < USERS; i++) {
+		(void)snprintf(name, sizeof(name), "P%d", i + 1);
+		o.name = name;
+		users[i] = help_open(&o);
+		assert_ok(rig_buffer_borrow(users[i].d, first, &borrowed));
+		local = help_buffer(users[i].d, 4096);
+		assert_ok(rig_buffer_copy_async(local, 0, borrowed, 0, 4096, &point));
+		if (i + 1 < USERS)
+			assert_ok(rig_wait(point));
+		rig_buffer_put(borrowed);
+		rig_buffer_put(local);
+	}
+	rig_buffer_put(first);
+	assert_int_equal(rig_reached(point), 0);
+	second = help_buffer(owner.d, 7 * MIB);
+	assert_int_equal(rig_reached(point), 1);
+	rig_buffer_put(second);
+	for (i = 0; i < USERS; i++)
+		help_close(&users[i]);
+	help_close(&owner);
+}
+
 /* Memory that another device's work still uses is not handed out. */
 static void memory_waits_for_other_devices_uses(void **state)
 {
@@ -522,6 +563,7 @@ int main(void)
 	        cmocka_unit_test(host_addressed_memory_is_reused_only_once_its_work_is_done),
 	        cmocka_unit_test(the_budget_bounds_what_the_device_holds),
 	        cmocka_unit_test(an_allocation_waits_for_work_that_holds_memory_back),
+	        cmocka_unit_test(an_allocation_waits_for_every_device_that_holds_memory_back),
 	        cmocka_unit_test(memory_waits_for_other_devices_uses),
 	        cmocka_unit_test(a_region_that_breaks_the_facts_is_freed_and_loses_the_device),
 	        cmocka_unit_test(sizes_near_the_end_of_the_range_do_not_wrap),
