@@ -24,10 +24,10 @@
  *   - rig_capability(device, &rig_remote_key) is its record (rig_remote_abi.h).
  *
  * Failure
- *   A device that is lost there is that device's loss. The job fails as a whole, once, with the first cause as
- *   the reason everywhere: a connection that ends or is silent, a message that is none. Then every proxy of the
- *   job is lost with that reason, agents stop their part, and nothing waits any longer. There is no
- *   reconnecting: connect anew, under any machine names, once the lost devices' references are gone.
+ *   A device that is lost there is that device's loss. The job fails as a whole, once, with the first cause
+ *   as the reason everywhere: a connection that ends or is silent, a message that is none. Then every proxy of
+ *   the job is lost with that reason, agents stop their part, and nothing waits any longer. There is no
+ *   reconnecting: connect anew.
  *
  * Functions return 0 or a negative errno with the reason in rig_error(), and may be called from any thread.
  * A forked child inherits no job: its devices are lost there.
@@ -97,10 +97,13 @@ RIG_API int rig_remote_opener(
 /* Opens "DEVICE@MACHINE". */
 static inline int rig_remote_open(struct rig_remote_job *job, const char *name, struct rig_device **device)
 {
-	struct rig_open_options options = {.version = RIG_EDGE_VERSION};
+	struct rig_open_options options;
 	const struct rig_opener *opener;
-	int err = rig_remote_opener(job, name, &opener, &options.machine);
+	int err;
 
+	memset(&options, 0, sizeof(options));
+	options.version = RIG_EDGE_VERSION;
+	err = rig_remote_opener(job, name, &opener, &options.machine);
 	return err ? err : rig_open_with(opener, &options, device);
 }
 

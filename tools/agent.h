@@ -252,8 +252,8 @@ void rails_end(struct session *s);
 struct served {
 	char *name;
 	struct rig_opener *opener;
-	bool host; /* the machine's own memory */
-	bool busy; /* some session has it open; under the agent's lock */
+	bool host;              /* the machine's own memory */
+	struct session *holder; /* that has it open; under the agent's lock */
 };
 
 struct agent {
@@ -274,8 +274,9 @@ void agent_log(const struct agent *agent, const char *format, ...) __attribute__
 /* A free slot of the word array, never 0; 0: none. */
 uint32_t agent_take_word(struct agent *agent);
 void agent_give_word(struct agent *agent, uint32_t slot);
-/* Takes the device of that name for a session: -ENOENT, -EBUSY. */
-int agent_take(struct agent *agent, const char *name, struct served **served);
-void agent_give(struct agent *agent, const char *name);
+/* Takes the device of that name for a session, waiting for the stop of one whose session has ended: -ENOENT,
+   -EBUSY. */
+int agent_take(struct session *session, const char *name, struct served **served);
+void agent_give(struct session *session, const char *name);
 
 #endif

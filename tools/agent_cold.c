@@ -231,7 +231,7 @@ static int do_load(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *
 	return 0;
 }
 
-/* Numbers of functions are never used again: a launch that names a gone image's is a mistake that is found. */
+/* Numbers of functions are never used again. */
 static int add_function(struct device *d, const struct rig_entry *entry, uint32_t *id)
 {
 	struct rig_entry *grown;

@@ -257,7 +257,7 @@ static int make(struct device *d)
 int device_open(struct device *d, struct rig_rmt_facts *facts)
 {
 	struct served *served;
-	int err = agent_take(d->session->agent, d->name, &served);
+	int err = agent_take(d->session, d->name, &served);
 
 	if (err)
 		return err;
@@ -284,7 +284,7 @@ stop:
 	d->m->release(d->handle);
 	agent_give_word(d->session->agent, d->slot);
 give:
-	agent_give(d->session->agent, d->name);
+	agent_give(d->session, d->name);
 	return err;
 }
 
@@ -355,7 +355,7 @@ void device_stop(struct device *d, const char *reason)
 		drop_all(d);
 		d->m->release(d->handle);
 		agent_give_word(d->session->agent, d->slot);
-		agent_give(d->session->agent, d->name);
+		agent_give(d->session, d->name);
 	} else {
 		agent_log(d->session->agent, "%s: its work may still run; its memory and its name stay taken",
 		        d->name);

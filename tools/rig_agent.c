@@ -21,7 +21,9 @@
 enum {
 	EXIT_USE = 2,
 	BACKLOG = 16,
-	END_S = 30, /* for sessions to stop their devices, once the agent is told to end */
+	END_S = 30,      /* for sessions to stop their devices, once the agent is told to end */
+	OPEN_LOOKS = 10, /* at a device that another job seems to have */
+	OPEN_LOOK_MS = 50,
 	HELP_COLUMN = 22,
 	RETRY_MS = 200, /* after accept failed */
 };
@@ -170,33 +172,63 @@ static int serve_text(struct agent *agent, const char *text, unsigned *sims)
 	return serve(agent, opener, opener->name, false);
 }
 
-int agent_take(struct agent *agent, const char *name, struct served **served)
+static struct served *find_served(struct agent *agent, const char *name)
 {
 	uint32_t i;
-	int err = 0;
 
-	(void)pthread_mutex_lock(&agent->lock);
 	for (i = 0; i < agent->nserved && strcmp(agent->served[i].name, name) != 0; i++)
 		;
-	if (i == agent->nserved)
-		err = rig_error_set(-ENOENT, "the agent serves no %s", name);
-	else if (agent->served[i].busy && !agent->served[i].host)
-		err = rig_error_set(-EBUSY, "%s is open for another job", name);
-	else
-		agent->served[i].busy = true;
-	*served = err ? NULL : &agent->served[i];
+	return i < agent->nserved ? &agent->served[i] : NULL;
+}
+
+/* Its controller may have vanished this moment, and the agent not have noticed: some looks. With the lock. */
+static void await_end(struct agent *agent, const struct served *served, const struct session *session)
+{
+	unsigned looks = 0;
+
+	while (served->holder && served->holder != session && looks < OPEN_LOOKS) {
+		struct timespec end;
+
+		(void)clock_gettime(CLOCK_REALTIME, &end);
+		end.tv_nsec += OPEN_LOOK_MS * 1000000L;
+		end.tv_sec += end.tv_nsec / 1000000000L;
+		end.tv_nsec %= 1000000000L;
+		(void)pthread_cond_timedwait(&agent->changed, &agent->lock, &end);
+		if (served->holder && !atomic_load(&served->holder->ended))
+			looks++;
+	}
+}
+
+int agent_take(struct session *session, const char *name, struct served **served)
+{
+	struct agent *agent = session->agent;
+	struct served *found = find_served(agent, name);
+	int err = 0;
+
+	if (!found)
+		return rig_error_set(-ENOENT, "the agent serves no %s", name);
+	(void)pthread_mutex_lock(&agent->lock);
+	if (!found->host) {
+		await_end(agent, found, session);
+		if (found->holder)
+			err = rig_error_set(-EBUSY, "%s is open for another job", name);
+		else
+			found->holder = session;
+	}
 	(void)pthread_mutex_unlock(&agent->lock);
+	*served = found;
 	return err;
 }
 
-void agent_give(struct agent *agent, const char *name)
+void agent_give(struct session *session, const char *name)
 {
-	uint32_t i;
+	struct agent *agent = session->agent;
+	struct served *served = find_served(agent, name);
 
 	(void)pthread_mutex_lock(&agent->lock);
-	for (i = 0; i < agent->nserved; i++)
-		if (!strcmp(agent->served[i].name, name))
-			agent->served[i].busy = false;
+	if (served && served->holder == session)
+		served->holder = NULL;
+	(void)pthread_cond_broadcast(&agent->changed);
 	(void)pthread_mutex_unlock(&agent->lock);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A machine's clock, read between two looks at this one's: between them it was read, so its offset is known to
-   half of what lies between, and both clocks drift from then on. */
+/* A machine's clock, read between two looks at this one's: its offset is known to half of what lies between
+   them, and both clocks drift from then on. */
 #include <errno.h>
 
 #include "clock.h"

@@ -112,7 +112,10 @@ static int cold_facts(void *device, struct rig_facts *facts, const char **fault)
 	struct proxy *p = device;
 	const struct rig_rmt_facts *f = &p->facts;
 
-	(void)fault;
+	if (facts->version != RIG_EDGE_VERSION) {
+		rig_rmt_proxy_lose(p, "facts of another version of the contract");
+		return rig_rmt_proxy_fault(p, fault);
+	}
 	facts->arch = f->arch;
 	facts->budget = f->budget < BUDGET ? f->budget : BUDGET;
 	facts->queues = p->queues;
@@ -288,6 +291,27 @@ static int cold_map_peer(void *device, void *other, void *region, void **mapped,
 	return err == RIG_FAULT ? err : err ? RIG_NO_ROOM : RIG_MAPS;
 }
 
+/* Whether the process may read and write all bytes of [from, to): the system's list of its mappings is in the
+   order of addresses. */
+static bool may_write(uint64_t from, uint64_t to)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	uint64_t start, end;
+	char rights[8], line[512];
+
+	if (!maps)
+		return true;
+	while (from < to && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &start, &end, rights) == 3 && start <= from &&
+		        end > from) {
+			if (rights[0] != 'r' || rights[1] != 'w')
+				break;
+			from = end;
+		}
+	(void)fclose(maps);
+	return from >= to;
+}
+
 static int cold_map_host(void *device, void *host, uint64_t bytes, void **region, const char **fault)
 {
 	struct proxy *p = device;
@@ -295,7 +319,10 @@ static int cold_map_host(void *device, void *host, uint64_t bytes, void **region
 
 	if (rig_rmt_proxy_faulted(p))
 		return rig_rmt_proxy_fault(p, fault);
-	(void)bytes;
+	if (bytes > UINT64_MAX - (uintptr_t)host || !may_write((uintptr_t)host, (uintptr_t)host + bytes))
+		return rig_error_set(RIG_NEVER_MAPS,
+		        "%" PRIu64 " bytes from %p are not all memory that the process may write", bytes,
+		        host);
 	r = make_region(REGION_LOCAL);
 	if (!r)
 		return RIG_NO_ROOM;

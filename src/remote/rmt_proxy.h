@@ -6,8 +6,8 @@
  *             where nothing must be waited for, else the worker
  *   flight    values sent and not reached, in order; the machine's reader places the bytes they bring and
  *             takes them off
- * `lock` guards all of it, for a moment, never while anything is sent. The word is raised by the reader after a
- * value's bytes are in place, and by stop.
+ * `lock` guards all of it, for a moment, never while anything is sent. The word is raised by the reader after
+ * a value's bytes are in place, and by stop.
  */
 #ifndef RMT_PROXY_H
 #define RMT_PROXY_H

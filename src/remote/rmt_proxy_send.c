@@ -30,11 +30,22 @@ static bool is_siblings(struct proxy *p, const struct rig_wait *wait, uint32_t *
 	return sent;
 }
 
+static bool has_sources(const struct value *v)
+{
+	uint32_t i;
+
+	for (i = 0; i < v->nlocals; i++)
+		if (v->locals[i].in)
+			return true;
+	return false;
+}
+
 /* What remains of the waits goes with the value, for the queue there. A sibling's value must be on its way
    before: then every message follows those that it waits for. */
 static bool waits_are_over(struct proxy *p, struct value *v)
 {
-	uint32_t i = 0;
+	bool sources = has_sources(v);
+	uint32_t i;
 
 	v->work.nwaits = 0;
 	for (i = 0; i < v->nwaits; i++) {
@@ -43,8 +54,8 @@ static bool waits_are_over(struct proxy *p, struct value *v)
 
 		if (rig_word_load(wait->word) >= wait->value)
 			continue;
-		/* Another agent reads for this value at once, so all that it follows must be done. */
-		if (v->nforeigns || !is_siblings(p, wait, &id))
+		/* Its bytes are read here, or by another agent, at once: what it follows must be done. */
+		if (v->nforeigns || sources || !is_siblings(p, wait, &id))
 			return false;
 		v->work.waits[v->work.nwaits++] = (struct rig_rmt_wait){id, wait->value};
 	}
@@ -145,16 +156,6 @@ static int send_locals(struct proxy *p, const struct value *v)
 	}
 	free(s.buffer);
 	return err;
-}
-
-static bool has_sources(const struct value *v)
-{
-	uint32_t i;
-
-	for (i = 0; i < v->nlocals; i++)
-		if (v->locals[i].in)
-			return true;
-	return false;
 }
 
 static int send_fetches(const struct value *v)

@@ -165,6 +165,15 @@ void *dut_alloc_host(struct dut *d, uint64_t bytes, uint8_t **host)
 	return region;
 }
 
+uint64_t dut_launch_address(struct dut *d, void *region)
+{
+	struct rig_location at = dut_locate(d, region);
+
+	if (!at.has_address)
+		conform_skip(d->c, "launches reach no memory of this process");
+	return at.address;
+}
+
 bool dut_has_kind(const struct dut *d, enum rig_memory kind)
 {
 	return kind != RIG_PINNED || !d->facts.host_addresses;

@@ -60,6 +60,9 @@ struct rig_location dut_locate(struct dut *d, void *region);
 enum rig_memory dut_host_kind(const struct dut *d);
 /* A region of that kind, and its bytes. */
 void *dut_alloc_host(struct dut *d, uint64_t bytes, uint8_t **host);
+/* Its address, for parameters of launches; skips where it has none, as another machine's device has none of
+   memory here. */
+uint64_t dut_launch_address(struct dut *d, void *region);
 /* Whether regions of this kind may be asked for. */
 bool dut_has_kind(const struct dut *d, enum rig_memory kind);
 const char *dut_kind_name(enum rig_memory kind);

@@ -24,7 +24,7 @@ static void set_up(struct conform *c, struct launches *t)
 	t->code = dut_load(&t->d);
 	t->region = dut_alloc_host(&t->d, CELLS * 4, &host);
 	t->cells = (uint32_t *)(void *)host;
-	t->address = dut_locate(&t->d, t->region).address;
+	t->address = dut_launch_address(&t->d, t->region);
 	memset(host, 0, CELLS * 4);
 }
 

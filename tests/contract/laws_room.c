@@ -301,7 +301,7 @@ static void set_up(struct conform *c, struct limits *t)
 	dut_open(c, &t->d, 0);
 	(void)dut_load(&t->d);
 	region = dut_alloc_host(&t->d, CELLS * 4, &t->cells);
-	p.dst = dut_locate(&t->d, region).address;
+	p.dst = dut_launch_address(&t->d, region);
 	dut_launch(&t->d, &t->l, "conform_add", &p, sizeof(p), 1, 1);
 }
 

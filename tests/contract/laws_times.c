@@ -246,7 +246,7 @@ static void set_up_measured(struct conform *c, struct measured *t)
 	memset(&t->times, 0, sizeof(t->times));
 	(void)dut_load(&t->d);
 	region = dut_alloc_host(&t->d, 4096, &host);
-	p.dst = dut_locate(&t->d, region).address;
+	p.dst = dut_launch_address(&t->d, region);
 	dut_launch(&t->d, &l, "conform_add", &p, sizeof(p), 4, 4);
 	for (i = 0; i < LAUNCHES; i++)
 		parts[i] = l.part;
