@@ -25,8 +25,8 @@
  *
  * Failure
  *   A device that is lost there is that device's loss. The job fails as a whole, once, with the first cause
- *   as the reason everywhere: a connection that ends or is silent, a message that is none. Then every proxy of
- *   the job is lost with that reason, agents stop their part, and nothing waits any longer. There is no
+ *   as the reason everywhere: a connection that ends or is silent, a message that is none. Then every proxy
+ *   of the job is lost with that reason, agents stop their part, and nothing waits any longer. There is no
  *   reconnecting: connect anew.
  *
  * Functions return 0 or a negative errno with the reason in rig_error(), and may be called from any thread.

@@ -42,7 +42,15 @@ void remote_agent(struct agent_process *a, const char *arguments)
 
 	snprintf(command, sizeof(command), SYS_BUILD "/tools/rig-agent -v --key %s --listen 127.0.0.1:0%s%s",
 	        remote_key(), *arguments ? " " : "", arguments);
-	sys_start(&a->process, command);
+	remote_agent_before(a, command, NULL);
+}
+
+void remote_agent_before(struct agent_process *a, const char *command, const struct sys_before *before)
+{
+	if (before)
+		sys_start_before(&a->process, command, before);
+	else
+		sys_start(&a->process, command);
 	sys_await(has_line, a, "an agent that listens");
 }
 

@@ -16,6 +16,8 @@ struct agent_process {
 const char *remote_key(void);
 /* Starts an agent with these devices and options, waits until it listens. */
 void remote_agent(struct agent_process *a, const char *arguments);
+/* The whole command, and what is called before it starts (NULL: nothing). */
+void remote_agent_before(struct agent_process *a, const char *command, const struct sys_before *before);
 /* Ends it by SIGTERM: it exits with 0, its devices stopped. */
 void remote_agent_end(struct agent_process *a);
 
