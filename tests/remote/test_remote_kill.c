@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SIGKILL of any process of a job at any moment: a controller, an agent, a model. Whoever remains comes to an
+ * end with a reason within its bound, the agents serve the next job, and nothing is left over.
+ * RIG_REMOTE_KILLS says how often, RIG_REMOTE_SEED from which numbers.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "remote_support.h"
+
+enum {
+	KILLS = 12,
+	MOST_DELAY_US = 150000,
+	BOUND_S =
+	        30, /* of a controller's end, generous for a loaded machine; its own bounds are a second or two */
+	BYTES = 300000,
+	WORKED = 0,
+	WRONG = 3,
+};
+
+static const struct rig_remote_options quick = {
+        .version = RIG_EDGE_VERSION, .step_ms = 5000, .silence_ms = 1000, .answer_ms = 10000};
+
+static struct agent_process agents[2];
+
+/* ---- The controller ---- */
+
+/* An error that is the job's or a device's end is what is expected sooner or later. */
+#define END_IF(expression)                                                                                   \
+	do {                                                                                                 \
+		if (expression)                                                                              \
+			_exit(*rig_error() ? WORKED : WRONG);                                                \
+	} while (0)
+
+static void work_on(struct rig_device *a, struct rig_device *b)
+{
+	static uint8_t sent[BYTES], got[BYTES];
+	struct rig_buffer *from, *to;
+	unsigned i;
+
+	END_IF(rig_buffer_create(a, RIG_DEVICE, BYTES, &from));
+	END_IF(rig_buffer_create(b, RIG_DEVICE, BYTES, &to));
+	for (i = 0;; i++) {
+		sys_fill(sent, BYTES, i);
+		END_IF(rig_buffer_write(from, 0, sent, BYTES));
+		END_IF(rig_buffer_copy(to, 0, from, 0, BYTES));
+		END_IF(rig_buffer_read(to, 0, got, BYTES));
+		if (memcmp(sent, got, BYTES) != 0)
+			_exit(WRONG);
+	}
+}
+
+static void control(void)
+{
+	const char *names[] = {agents[0].name, agents[1].name};
+	struct rig_device *d[2];
+	struct rig_remote_job *job;
+	unsigned i;
+
+	END_IF(rig_remote_connect(names, 2, remote_key(), &quick, &job));
+	for (i = 0; i < 2; i++) {
+		char name[128];
+
+		snprintf(name, sizeof(name), "RVX1:0@%s", names[i]);
+		END_IF(rig_remote_open(job, name, &d[i]));
+	}
+	work_on(d[0], d[1]);
+}
+
+/* ---- The killing ---- */
+
+static uint64_t numbers;
+
+static uint64_t next_number(void)
+{
+	/* xorshift */
+	numbers ^= numbers << 13;
+	numbers ^= numbers >> 7;
+	numbers ^= numbers << 17;
+	return numbers;
+}
+
+/* Its status, or -1 if it does not end in time. */
+static int await_end(pid_t child)
+{
+	struct timespec nap = {.tv_nsec = 5000000};
+	time_t end = time(NULL) + BOUND_S;
+	int status;
+
+	while (time(NULL) < end) {
+		if (waitpid(child, &status, WNOHANG) == child)
+			return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+		(void)nanosleep(&nap, NULL);
+	}
+	return -1;
+}
+
+static void restart(struct agent_process *a)
+{
+	struct sys_result result;
+
+	sys_finish(&a->process, &result);
+	remote_agent(a, "sim:mem=64M");
+}
+
+enum victim { CONTROLLER, AGENT_0, AGENT_1, MODEL, VICTIMS };
+
+static void kill_one(unsigned round, pid_t child)
+{
+	enum victim victim = next_number() % VICTIMS;
+	struct timespec delay = {.tv_nsec = (long)(next_number() % MOST_DELAY_US) * 1000};
+	pid_t models[2];
+	int status;
+
+	(void)nanosleep(&delay, NULL);
+	if (victim == MODEL && !sys_find("rvx1-model", models, 2))
+		victim = CONTROLLER;
+	if (victim == CONTROLLER)
+		(void)kill(child, SIGKILL);
+	else if (victim == MODEL)
+		(void)kill(models[0], SIGKILL);
+	else
+		(void)kill(agents[victim - AGENT_0].process.pid, SIGKILL);
+	status = await_end(child);
+	if (status != (victim == CONTROLLER ? 128 + SIGKILL : WORKED)) {
+		(void)kill(child, SIGKILL);
+		fail_msg("round %u, victim %d after %ld us: the controller ended with %d", round, (int)victim,
+		        delay.tv_nsec / 1000, status);
+	}
+	if (victim == AGENT_0 || victim == AGENT_1)
+		restart(&agents[victim - AGENT_0]);
+}
+
+static unsigned setting(const char *name, unsigned otherwise)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? (unsigned)strtoul(text, NULL, 0) : otherwise;
+}
+
+static void any_process_may_be_killed_at_any_moment(void **state)
+{
+	unsigned kills = setting("RIG_REMOTE_KILLS", KILLS), i;
+
+	(void)state;
+	numbers = UINT64_C(0x9E3779B97F4A7C15) ^ setting("RIG_REMOTE_SEED", 1);
+	remote_agent(&agents[0], "sim:mem=64M");
+	remote_agent(&agents[1], "sim:mem=64M");
+	for (i = 0; i < kills; i++) {
+		pid_t child = fork();
+
+		assert_true(child >= 0);
+		if (!child)
+			control();
+		kill_one(i, child);
+	}
+	remote_agent_end(&agents[0]);
+	remote_agent_end(&agents[1]);
+	sys_assert_no_process();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(any_process_may_be_killed_at_any_moment)};
+
+	return cmocka_run_group_tests(tests, sys_setup, sys_teardown);
+}
