@@ -107,8 +107,8 @@ uint64_t dut_copy_after(struct dut *d, const struct rig_part *copy, const struct
 uint64_t dut_shown(struct dut *d);
 /* Sleeps through the driver until it shows the value. */
 void dut_wait(struct dut *d, uint64_t value);
-/* The same without any call of the driver (but signaled, of a word of its own). False: not within
-   DUT_WAIT_MS. */
+/* The same without any call of the driver (but signaled, of a word of its own). False: it
+   stands still for dut_wait_ms. */
 bool dut_await(struct dut *d, uint64_t value);
 
 /* A wait for a word of the array that no device has and that the law raises; skips where queues wait for
@@ -142,7 +142,7 @@ uint64_t dut_run_launch(struct dut *d, struct dut_launch *l);
 
 unsigned dut_descriptors(void);
 unsigned dut_threads(void);
-/* How long a law waits for the device at most. */
+/* How long a law waits for a word that does not move. */
 uint64_t dut_wait_ms(const struct conform *c);
 void dut_nap(void); /* a millisecond */
 /* Bytes that differ from place to place and from seed to seed, never zero. */

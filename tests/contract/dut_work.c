@@ -174,28 +174,41 @@ uint64_t dut_shown(struct dut *d)
 	return value;
 }
 
+/* Patience ends dut_wait_ms after the word last moved. */
+struct patience {
+	uint64_t seen, end;
+};
+
+static bool is_over(struct dut *d, struct patience *p, uint64_t seen)
+{
+	if (!p->end || seen != p->seen)
+		*p = (struct patience){seen, rig_now_ns() + dut_wait_ms(d->c) * MS};
+	return rig_now_ns() >= p->end;
+}
+
 void dut_wait(struct dut *d, uint64_t value)
 {
-	uint64_t end = rig_now_ns() + dut_wait_ms(d->c) * MS;
+	struct patience patience = {0};
 	const char *fault = NULL;
 	uint64_t seen;
 
 	while ((seen = dut_shown(d)) < value) {
+		conform_check(d->c, !is_over(d, &patience, seen),
+		        "value %llu is not reached: the word stands at %llu for %llu ms",
+		        (unsigned long long)value, (unsigned long long)seen,
+		        (unsigned long long)dut_wait_ms(d->c));
 		conform_check(d->c, !d->m->sleep(d->device, seen, 100, &fault), "sleep faulted: %s",
 		        fault ? fault : "no text");
-		conform_check(d->c, rig_now_ns() < end,
-		        "value %llu is not reached within %llu ms: the word stands at %llu",
-		        (unsigned long long)value, (unsigned long long)dut_wait_ms(d->c),
-		        (unsigned long long)dut_shown(d));
 	}
 }
 
 bool dut_await(struct dut *d, uint64_t value)
 {
-	uint64_t end = rig_now_ns() + dut_wait_ms(d->c) * MS;
+	struct patience patience = {0};
+	uint64_t seen;
 
-	while (dut_shown(d) < value) {
-		if (rig_now_ns() >= end)
+	while ((seen = dut_shown(d)) < value) {
+		if (is_over(d, &patience, seen))
 			return false;
 		dut_nap();
 	}

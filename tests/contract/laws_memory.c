@@ -29,7 +29,7 @@ static void check_region(struct dut *d, enum rig_memory kind, void *region, uint
 	        at.host, (long long)d->facts.alignment);
 	conform_check(d->c, at.has_host || (!d->facts.host_addresses && kind == RIG_DEVICE),
 	        "%llu bytes of %s have no host address", (unsigned long long)bytes, dut_kind_name(kind));
-	/* Without an address it is another machine's device: copies reach it by its handle, launches do not. */
+	/* Without an address it is another machine's: copies reach it by its handle, launches do not. */
 	conform_check(d->c, at.has_address || at.handle, "%s memory has neither an address nor a handle",
 	        dut_kind_name(kind));
 }
