@@ -178,6 +178,7 @@ struct fetch {
 	uint32_t id;
 	uint64_t bytes, got;
 	uint8_t *data;
+	bool failed; /* the bytes do not come; `data` says why */
 };
 
 struct peer {
@@ -229,11 +230,14 @@ struct device *session_device(struct session *s, uint32_t id);
 /* Puts arriving bytes down; 0 or -EPROTO, -ENOMEM. */
 int fetch_put(struct session *s, const uint8_t *bytes, size_t n);
 int fetch_add(struct session *s, uint32_t id, uint64_t all, uint64_t at, const uint8_t *bytes, size_t n);
-/* Waits for all of a fetch and copies it to `to`; -ECANCELED: the device is ending. */
+/* Waits for all of a fetch and copies it to `to`; -ECANCELED: the device is ending; -EREMOTEIO: its source is
+   lost. */
 int fetch_take(struct device *d, uint32_t id, uint8_t *to, uint64_t bytes);
 void fetch_drop_all(struct session *s);
 /* Sends bytes of a fetch to their agent. */
 int fetch_send(struct session *s, uint32_t machine, uint32_t id, const uint8_t *bytes, uint64_t n);
+/* Says that they do not come. */
+void fetch_refuse(struct session *s, uint32_t machine, uint32_t id, const char *why);
 /* LINK messages: 0 or a negative errno with rig_error(). */
 int peer_link(struct session *s, struct rig_rmt_in *in);
 /* Serves a connection of another agent's; takes the channel. */

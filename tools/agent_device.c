@@ -303,12 +303,35 @@ static bool is_over(struct device *d)
 	return true;
 }
 
+static void refuse(struct device *d, uint32_t machine, uint32_t fetch)
+{
+	char why[2 * RIG_RMT_REASON];
+
+	(void)snprintf(why, sizeof(why), "%s lost: %s", d->name, d->lost ? d->reason : "it was stopped");
+	fetch_refuse(d->session, machine, fetch, why);
+}
+
+/* Whoever waits for bytes of this device is told, before the stop, which takes a while. */
+static void refuse_queued(struct device *d)
+{
+	struct item *item;
+
+	for (item = d->hot_queue.head; item; item = item->next) {
+		struct rig_rmt_fetch f;
+
+		if (item->kind == RIG_RMT_FETCH && !rig_rmt_fetch_parse(item->payload, item->bytes, &f))
+			refuse(d, f.machine, f.id);
+	}
+}
+
 static void drop_pending(struct device *d)
 {
 	while (d->head) {
 		struct pending *p = d->head;
 
 		d->head = p->next;
+		if (p->fetched)
+			refuse(d, p->machine, p->fetch);
 		staging_give(d, p->in);
 		staging_give(d, p->out);
 		free(p);
@@ -350,6 +373,7 @@ void device_stop(struct device *d, const char *reason)
 		(void)pthread_join(d->hot_thread, NULL);
 		(void)pthread_join(d->done_thread, NULL);
 	}
+	refuse_queued(d);
 	d->m->stop(d->handle, reason);
 	if (is_over(d)) {
 		drop_all(d);

@@ -508,42 +508,60 @@ static void do_work(struct device *d, const struct rig_rmt_work *work)
 	unbuild(&b);
 }
 
-/* A region's bytes, on their way to another device. */
-static void do_fetch(struct device *d, const struct rig_rmt_fetch *f)
+/* What a fetch copies from, in *p and *copy; an error has its text in rig_error(). */
+static int prepare_fetch(
+        struct device *d, const struct rig_rmt_fetch *f, struct rig_copy_part *copy, struct pending *p)
 {
-	uint64_t bytes = f->row_bytes * f->rows;
-	uint64_t size = 0;
+	uint64_t bytes = f->row_bytes * f->rows, size = 0;
 	void *region = device_region(d, f->region, &size);
 	struct rig_location at;
-	struct rig_copy_part copy = {.row_bytes = f->row_bytes, .rows = f->rows};
-	struct pending *p = make_pending(true);
-	struct built b = {0};
 
-	if (region && !fits(f->offset, f->pitch, f->row_bytes, f->rows, size)) {
-		free(p);
+	/* A region that is gone was another, lost device's to copy. */
+	if (!region)
+		return rig_error_set(-ENOENT, "%s has no such region any more", d->name);
+	if (!fits(f->offset, f->pitch, f->row_bytes, f->rows, size)) {
 		session_fail(d->session, "malformed: a copy from what is not in a region");
-		return;
+		return -EPROTO;
 	}
-	/* A region that is gone was another, lost device's to copy; nobody waits for it. */
-	if (region && p)
-		p->out = staging_take(d, bytes);
-	if (!region || !p || !p->out) {
-		free(p);
-		if (region)
-			device_lose(d,
-			        "the agent's machine has no pinned memory for a copy of %" PRIu64 " bytes",
-			        bytes);
-		return;
-	}
+	p->out = staging_take(d, bytes);
+	if (!p->out)
+		return rig_error_set(
+		        -ENOMEM, "%s: no pinned memory for a copy of %" PRIu64 " bytes", d->name, bytes);
 	d->m->locate(d->handle, region, &at);
-	copy.src = (struct rig_copy_side){RIG_FIXED, at.handle, f->offset, f->pitch};
-	copy.dst = (struct rig_copy_side){RIG_FIXED, p->out->handle, 0, f->row_bytes};
+	copy->src = (struct rig_copy_side){RIG_FIXED, at.handle, f->offset, f->pitch};
+	copy->dst = (struct rig_copy_side){RIG_FIXED, p->out->handle, 0, f->row_bytes};
+	copy->row_bytes = f->row_bytes;
+	copy->rows = f->rows;
 	p->out_bytes = bytes;
 	p->fetched = true;
 	p->fetch = f->id;
 	p->machine = f->machine;
-	if (!copy_part(&b, &copy, d))
-		(void)hand_over(d, &b, 1, p);
+	return 0;
+}
+
+/* A region's bytes, on their way to another device. */
+static void do_fetch(struct device *d, const struct rig_rmt_fetch *f)
+{
+	struct rig_copy_part copy = {0};
+	struct pending *p = make_pending(true);
+	struct built b = {0};
+	int err = p ? prepare_fetch(d, f, &copy, p) : rig_error_set(-ENOMEM, "the agent has no memory");
+
+	if (!err)
+		err = copy_part(&b, &copy, d);
+	if (!err) {
+		/* The pending, where it was handed over, says the rest. */
+		err = hand_over(d, &b, 1, p);
+		p = NULL;
+		if (err)
+			(void)rig_error_set(err, "%s lost: %s", d->name, d->reason);
+	}
+	if (err && err != -EPROTO)
+		fetch_refuse(d->session, f->machine, f->id, rig_error());
+	if (p) {
+		staging_give(d, p->out);
+		free(p);
+	}
 	unbuild(&b);
 }
 

@@ -55,13 +55,42 @@ int fetch_add(struct session *s, uint32_t id, uint64_t all, uint64_t at, const u
 	return err;
 }
 
+/* The text need not be terminated. */
+static int fetch_fail(struct session *s, uint32_t id, const uint8_t *why, size_t n)
+{
+	struct fetch *f;
+
+	(void)pthread_mutex_lock(&s->lock);
+	for (f = s->fetches; f && f->id != id; f = f->next)
+		;
+	if (!f) {
+		f = calloc(1, sizeof(*f));
+		if (f) {
+			f->id = id;
+			f->next = s->fetches;
+			s->fetches = f;
+		}
+	}
+	if (f && !f->failed) {
+		free(f->data);
+		f->data = (uint8_t *)strndup((const char *)why, n);
+		f->failed = true;
+		f->bytes = f->got = 0;
+	}
+	(void)pthread_cond_broadcast(&s->changed);
+	(void)pthread_mutex_unlock(&s->lock);
+	return f ? 0 : -ENOMEM;
+}
+
 int fetch_put(struct session *s, const uint8_t *bytes, size_t n)
 {
 	struct rig_rmt_in in = rig_rmt_in_of(bytes, n);
 	uint32_t id = rig_rmt_get32(&in);
 	uint64_t all = rig_rmt_get64(&in), at = rig_rmt_get64(&in);
 
-	return in.bad || !in.left ? -EPROTO : fetch_add(s, id, all, at, in.at, in.left);
+	if (in.bad || !in.left)
+		return -EPROTO;
+	return all ? fetch_add(s, id, all, at, in.at, in.left) : fetch_fail(s, id, in.at, in.left);
 }
 
 /* With the lock. */
@@ -90,7 +119,9 @@ int fetch_take(struct device *d, uint32_t id, uint8_t *to, uint64_t bytes)
 	(void)pthread_mutex_unlock(&s->lock);
 	if (!f)
 		return -ECANCELED;
-	if (f->bytes == bytes)
+	if (f->failed)
+		err = rig_error_set(-EREMOTEIO, "%s", f->data ? (const char *)f->data : "its source is lost");
+	else if (f->bytes == bytes)
 		memcpy(to, f->data, bytes);
 	else
 		err = rig_error_set(-EPROTO, "a copy of %" PRIu64 " bytes got %" PRIu64, bytes, f->bytes);
@@ -154,6 +185,24 @@ int fetch_send(struct session *s, uint32_t machine, uint32_t id, const uint8_t *
 	if (err)
 		session_fail(s, "bytes for another machine did not go: %s", strerror(-err));
 	return err;
+}
+
+void fetch_refuse(struct session *s, uint32_t machine, uint32_t id, const char *why)
+{
+	uint32_t self = (uint32_t)strtoul(s->join.machine, NULL, 10);
+	struct rig_rmt_chan *chan = machine == self ? NULL : chan_to(s, machine);
+	struct rig_rmt_out head = {0};
+
+	if (machine == self) {
+		(void)fetch_fail(s, id, (const uint8_t *)why, strlen(why));
+		return;
+	}
+	rig_rmt_put32(&head, id);
+	rig_rmt_put64(&head, 0);
+	rig_rmt_put64(&head, 0);
+	if (chan && !head.bad)
+		(void)rig_rmt_chan_send(chan, RIG_RMT_FETCHED, head.at, head.used, why, strlen(why));
+	rig_rmt_out_free(&head);
 }
 
 /* ---- Connections to other agents ---- */

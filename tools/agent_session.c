@@ -110,6 +110,17 @@ static void do_link(struct session *s, uint8_t kind, struct rig_rmt_in *in)
 	rig_rmt_out_free(&out);
 }
 
+/* Of a device that has ended. */
+static void refuse_fetch(struct session *s, const struct item *item)
+{
+	struct rig_rmt_fetch f;
+
+	if (!rig_rmt_fetch_parse(item->payload, item->bytes, &f))
+		fetch_refuse(s, f.machine, f.id, "the device that it copies from is lost");
+	else
+		session_fail(s, "malformed: a fetch");
+}
+
 static void take_control(struct session *s, const struct item *item)
 {
 	struct rig_rmt_in in = rig_rmt_in_of(item->payload, item->bytes);
@@ -120,6 +131,9 @@ static void take_control(struct session *s, const struct item *item)
 		break;
 	case RIG_RMT_PING:
 		do_ping(s, &in);
+		break;
+	case RIG_RMT_FETCH:
+		refuse_fetch(s, item);
 		break;
 	default:
 		do_link(s, item->kind, &in);
@@ -168,7 +182,9 @@ static int to_device(struct session *s, uint8_t kind, const uint8_t *payload, si
 		return -EPROTO;
 	if (queue_push(hot ? &d->hot_queue : &d->cold_queue, kind, payload, n))
 		return 0;
-	/* Work of a device that is ending goes nowhere. */
+	/* Work of a device that is ending goes nowhere; who waits for its bytes is told. */
+	if (kind == RIG_RMT_FETCH)
+		return queue_push(&s->control, kind, payload, n) ? 0 : -ENOMEM;
 	return (hot && device_is_ending(d)) || queue_is_closed(hot ? &d->hot_queue : &d->cold_queue)
 	               ? 0
 	               : -ENOMEM;

@@ -20,6 +20,7 @@ enum {
 	BOUND_S =
 	        30, /* of a controller's end, generous for a loaded machine; its own bounds are a second or two */
 	BYTES = 300000,
+	MODELS = 8,
 	WORKED = 0,
 	WRONG = 3,
 };
@@ -86,14 +87,26 @@ static uint64_t next_number(void)
 	return numbers;
 }
 
-/* Its status, or -1 if it does not end in time. */
-static int await_end(pid_t child)
+static void kill_models(void)
+{
+	pid_t models[MODELS];
+	unsigned n = sys_find("rvx1-model", models, MODELS), i;
+
+	for (i = 0; i < n && i < MODELS; i++)
+		(void)kill(models[i], SIGKILL);
+}
+
+/* Its status, or -1 if it does not end in time. A model that was found may have been an earlier job's, on its
+   way out. */
+static int await_end(pid_t child, bool models)
 {
 	struct timespec nap = {.tv_nsec = 5000000};
 	time_t end = time(NULL) + BOUND_S;
 	int status;
 
 	while (time(NULL) < end) {
+		if (models)
+			kill_models();
 		if (waitpid(child, &status, WNOHANG) == child)
 			return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 		(void)nanosleep(&nap, NULL);
@@ -115,19 +128,14 @@ static void kill_one(unsigned round, pid_t child)
 {
 	enum victim victim = next_number() % VICTIMS;
 	struct timespec delay = {.tv_nsec = (long)(next_number() % MOST_DELAY_US) * 1000};
-	pid_t models[2];
 	int status;
 
 	(void)nanosleep(&delay, NULL);
-	if (victim == MODEL && !sys_find("rvx1-model", models, 2))
-		victim = CONTROLLER;
 	if (victim == CONTROLLER)
 		(void)kill(child, SIGKILL);
-	else if (victim == MODEL)
-		(void)kill(models[0], SIGKILL);
-	else
+	else if (victim != MODEL)
 		(void)kill(agents[victim - AGENT_0].process.pid, SIGKILL);
-	status = await_end(child);
+	status = await_end(child, victim == MODEL);
 	if (status != (victim == CONTROLLER ? 128 + SIGKILL : WORKED)) {
 		(void)kill(child, SIGKILL);
 		fail_msg("round %u, victim %d after %ld us: the controller ended with %d", round, (int)victim,
