@@ -23,6 +23,12 @@ enum { SIZES_MOST = 8 };
 /* The lines of /proc/meminfo that are looked at: the first few. */
 enum { MEMINFO_BYTES = 1024 };
 
+/* Looks for room; another thread may take what was found. */
+enum { ROOM_TRIES = 64 };
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
 #ifndef MFD_HUGE_SHIFT
 #define MFD_HUGE_SHIFT 26
 #endif
@@ -46,25 +52,38 @@ static uint64_t available(void)
 	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* A multiple of align in address space of our own, to map over. */
-static void *reserve(uint64_t bytes, uint64_t align)
+/* Where a mapping of so many bytes would have room at a multiple of align, when this looked. */
+static void *find_room(uint64_t bytes, uint64_t align)
 {
 	uint64_t span;
-	uintptr_t at, end;
-	unsigned char *p;
+	void *p;
 
 	if (!rig_add_u64(bytes, align, &span))
 		return MAP_FAILED;
 	p = mmap(NULL, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
 		return p;
-	at = (uintptr_t)rig_align_down((uintptr_t)p + align - 1, align);
-	end = (uintptr_t)p + span;
-	if (at > (uintptr_t)p)
-		munmap(p, at - (uintptr_t)p);
-	if (end > at + bytes)
-		munmap((void *)(at + bytes), end - (at + bytes));
-	return (void *)at;
+	munmap(p, span);
+	return (void *)(uintptr_t)rig_align_down((uintptr_t)p + align - 1, align);
+}
+
+/* Never over anything, not even a reservation: a mapping in place of another may fail with both gone, and what
+ * another thread then maps there would be taken for ours. */
+static void *map_aligned(int fd, uint64_t bytes, uint64_t align)
+{
+	for (int i = 0; i < ROOM_TRIES; i++) {
+		void *at = find_room(bytes, align), *p;
+
+		if (at == MAP_FAILED)
+			return at;
+		p = mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
+		if (p == at || (p == MAP_FAILED && errno != EEXIST))
+			return p;
+		if (p != MAP_FAILED)
+			munmap(p, bytes); /* Linux before 4.17 takes the address for a wish */
+	}
+	errno = ENOMEM;
+	return MAP_FAILED;
 }
 
 /* Every page there now: a device's first access must not find none, nor the first store of a hot path. */
@@ -82,30 +101,28 @@ static int populate(void *host, uint64_t bytes, uint64_t page)
 /* Takes fd in any case. */
 static int map(struct rig_hugemem *m, int fd, uint64_t bytes, uint64_t page)
 {
-	void *at, *p;
+	void *p;
 	int err;
 
 	if (ftruncate(fd, (off_t)bytes) < 0) {
 		err = -errno;
 		goto close_fd;
 	}
-	at = reserve(bytes, rig_max_u64(page, RIG_HUGEMEM_ALIGN));
-	if (at == MAP_FAILED) {
-		err = -ENOMEM;
+	/* Where the pages cannot be had, this fails, or populating does. */
+	p = map_aligned(fd, bytes, rig_max_u64(page, RIG_HUGEMEM_ALIGN));
+	if (p == MAP_FAILED) {
+		err = -errno;
 		goto close_fd;
 	}
-	/* Where the pages cannot be had, this fails, or populating does; the reservation goes either way. */
-	p = mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
-	if (p != MAP_FAILED)
-		(void)madvise(p, bytes, MADV_HUGEPAGE); /* where the system gives them to shared memory */
-	err = p == MAP_FAILED ? -errno : populate(p, bytes, page);
+	(void)madvise(p, bytes, MADV_HUGEPAGE); /* where the system gives them to shared memory */
+	err = populate(p, bytes, page);
 	if (err)
 		goto unmap;
 	(void)madvise(p, bytes, MADV_DONTFORK);
 	*m = (struct rig_hugemem){.host = p, .bytes = bytes, .page = page, .fd = fd};
 	return 0;
 unmap:
-	munmap(at, bytes);
+	munmap(p, bytes);
 close_fd:
 	close(fd);
 	return err;
