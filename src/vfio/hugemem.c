@@ -67,8 +67,8 @@ static void *find_room(uint64_t bytes, uint64_t align)
 	return (void *)(uintptr_t)rig_align_down((uintptr_t)p + align - 1, align);
 }
 
-/* Never over anything, not even a reservation: a mapping in place of another may fail with both gone, and what
- * another thread then maps there would be taken for ours. */
+/* Never over anything, not even a reservation: a mapping in place of another may fail with both gone, and
+ * what another thread then maps there would be taken for ours. */
 static void *map_aligned(int fd, uint64_t bytes, uint64_t align)
 {
 	for (int i = 0; i < ROOM_TRIES; i++) {

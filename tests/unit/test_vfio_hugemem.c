@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory for arenas beside other threads that map at the same time, on a machine without huge pages to give. */
+/* Memory for arenas beside other threads that map at the same time, with and without huge pages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
