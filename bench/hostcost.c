@@ -311,6 +311,15 @@ static int make_empty(struct bench *b)
 	return make(b, NULL, 0, 0, 0);
 }
 
+/* Under a profile, which is never stopped. */
+static int make_profiled(struct bench *b)
+{
+	struct rig_profile *profile;
+	int code = make_empty(b);
+
+	return code ? code : rig_profile_start(&b->d, 1, &profile);
+}
+
 static int make_copy(struct bench *b)
 {
 	struct rig_work part = {.kind = RIG_COPY};
@@ -776,6 +785,7 @@ static const struct operation {
 } operations[] = {
         {"empty", make_empty, op_submit, BATCH},
         {"empty-floor", floor_empty, floor_submit, BATCH},
+        {"profiled", make_profiled, op_submit, BATCH},
         {"launch", make_launch, op_submit, BATCH},
         {"launch-floor", floor_launch, floor_submit, BATCH},
         {"copy", make_copy, op_submit, BATCH},
@@ -814,8 +824,12 @@ static const struct operation {
 
 static int run(const struct operation *op, unsigned long count)
 {
-	struct polled_options options = {
-	        .name = "P0", .capacity = 128, .peers = true, .waits = {true, true}, .completion = RIG_STORE};
+	struct polled_options options = {.name = "P0",
+	        .capacity = 1024,
+	        .peers = true,
+	        .times = true,
+	        .waits = {true, true},
+	        .completion = RIG_STORE};
 	static struct bench b;
 	unsigned long done;
 	uint64_t start, spent = 0;

@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What a rail takes beside its floor, libfabric's own ping-pong over the same provider (fi_pingpong of libfabric-bin), in one
+# run: the two take turns, and the least of each is compared, since what else the machine does only ever adds.
+# bench/rails.sh [BUILD_DIR [ROUNDS]]
+set -eu
+build=${1:-build}
+rounds=${2:-15}
+program=$build/bench/bench-rails
+[ -x "$program" ] || {
+	echo "rails.sh: $program is not built (cmake --build $build --target bench-rails)" >&2
+	exit 77
+}
+command -v fi_pingpong >/dev/null || {
+	echo "rails.sh: fi_pingpong is not installed (libfabric-bin)" >&2
+	exit 77
+}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# floor PROVIDER ENDPOINT BYTES COUNT: microseconds of one way.
+floor() {
+	fi_pingpong -p "$1" -e "$2" -S "$3" -I "$4" >"$work/server" 2>&1 &
+	server=$!
+	tries=0
+	# The server takes a moment to listen.
+	until timeout 60 fi_pingpong -p "$1" -e "$2" -S "$3" -I "$4" 127.0.0.1 >"$work/client" 2>&1; do
+		tries=$((tries + 1))
+		[ "$tries" -lt 50 ] || {
+			cat "$work/client" >&2
+			exit 1
+		}
+		sleep 0.1
+	done
+	wait "$server" || :
+	awk 'END { print $7 }' "$work/client"
+}
+
+# rail PROVIDER BYTES COUNT HOW
+rail() {
+	timeout 60 "$program" "$@" 2>"$work/stats" | awk '{ print $1 }'
+}
+
+least() {
+	sort -n "$1" | head -n 1
+}
+
+middle() {
+	sort -n "$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+}
+
+# row PROVIDER ENDPOINT BYTES COUNT
+row() {
+	rm -f "$work"/rail "$work"/host "$work"/floor
+	round=0
+	while [ "$round" -lt "$rounds" ]; do
+		floor "$1" "$2" "$3" "$4" >>"$work/floor"
+		rail "$1" "$3" "$4" rail >>"$work/rail"
+		rail "$1" "$3" "$4" host >>"$work/host"
+		round=$((round + 1))
+	done
+	for how in rail host; do
+		awk -v p="$1" -v e="$2" -v b="$3" -v how="$how" -v x="$(least "$work/$how")" -v m="$(middle "$work/$how")" \
+			-v f="$(least "$work/floor")" -v fm="$(middle "$work/floor")" 'BEGIN {
+			printf "%-4s %-4s %9d %-5s %11.2f %11.2f %11.2f %11.2f %7.2f %11.0f %7.2f\n",
+				p, e, b, how, x, m, f, fm, x / f, b / x, f / x }'
+	done
+}
+
+echo "microseconds of one way: the least and the middle of $rounds runs; MB/s from the least; load $(cut -d ' ' -f 1 /proc/loadavg) on $(nproc) CPUs"
+printf '%-4s %-4s %9s %-5s %11s %11s %11s %11s %7s %11s %7s\n' \
+	over ends bytes by least middle floor "its middle" time "MB/s" rate
+row tcp msg 4096 2000
+row tcp rdm 4096 2000
+row shm rdm 4096 5000
+row tcp msg 67108864 5
+row tcp rdm 67108864 5
+row shm rdm 67108864 5
+echo "by rail: the link's thread answers, as the floor does; by host: a thread of each process that looks at arrived"
