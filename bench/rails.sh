@@ -4,6 +4,8 @@
 # run: the two take turns, and the least of each is compared, since what else the machine does only ever adds.
 # bench/rails.sh [BUILD_DIR [ROUNDS]]
 set -eu
+# PREFIX is put before each command, such as "nice -n -20" on a machine with other work.
+prefix=${PREFIX:-}
 build=${1:-build}
 rounds=${2:-15}
 program=$build/bench/bench-rails
@@ -20,11 +22,13 @@ trap 'rm -rf "$work"' EXIT
 
 # floor PROVIDER ENDPOINT BYTES COUNT: microseconds of one way.
 floor() {
-	fi_pingpong -p "$1" -e "$2" -S "$3" -I "$4" >"$work/server" 2>&1 &
+	# shellcheck disable=SC2086 # a list of words
+	$prefix fi_pingpong -p "$1" -e "$2" -S "$3" -I "$4" >"$work/server" 2>&1 &
 	server=$!
 	tries=0
 	# The server takes a moment to listen.
-	until timeout 60 fi_pingpong -p "$1" -e "$2" -S "$3" -I "$4" 127.0.0.1 >"$work/client" 2>&1; do
+	# shellcheck disable=SC2086
+	until timeout 60 $prefix fi_pingpong -p "$1" -e "$2" -S "$3" -I "$4" 127.0.0.1 >"$work/client" 2>&1; do
 		tries=$((tries + 1))
 		[ "$tries" -lt 50 ] || {
 			cat "$work/client" >&2
@@ -38,7 +42,8 @@ floor() {
 
 # rail PROVIDER BYTES COUNT HOW
 rail() {
-	timeout 60 "$program" "$@" 2>"$work/stats" | awk '{ print $1 }'
+	# shellcheck disable=SC2086
+	timeout 60 $prefix "$program" "$@" 2>"$work/stats" | awk '{ print $1 }'
 }
 
 least() {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <pthread.h>
-#include <sched.h>
 
 #include "rail_private.h"
+#include "rig_barrier.h"
 
 enum {
 	EVENTS = 32,   /* of one look */
@@ -88,7 +88,7 @@ void *rig_rail_thread(void *arg)
 		if (look.active)
 			last = rig_clock_ns();
 		else if (stands && rig_clock_ns() - last < options->spin_ns)
-			(void)sched_yield();
+			rig_pause();
 		else if (stands)
 			stands = rest(link, &look);
 		if (!stands) {
