@@ -78,13 +78,14 @@ static void *watch(void *arg)
 	struct rig_device *d = arg;
 	uint64_t ms = (uint64_t)d->hang_ms / LOOKS;
 
+	rig_rt_visiting++; /* its starter's visit */
 	while (rig_rt_is_live(d)) {
 		(void)rig_rt_commit(d, rig_rt_submitted(d));
 		(void)rig_rt_progress(d);
 		(void)rig_rt_hang_check(d);
 		nap(d, ms ? ms : 1);
 	}
-	rig_device_put(d);
+	rig_rt_visit_end(d);
 	return NULL;
 }
 
@@ -95,11 +96,13 @@ int rig_rt_watchdog_start(struct rig_device *d)
 
 	if (!d->hang_ms)
 		return 0;
-	code = rig_thread_start(&thread, RIG_THREAD_ANY, watch, rig_device_get(d));
+	rig_rt_visit(d);
+	code = rig_thread_start(&thread, RIG_THREAD_ANY, watch, d);
 	if (code) {
-		rig_device_put(d);
+		rig_rt_visit_end(d);
 		return rig_error_set(code, "%s: cannot start the watchdog's thread", d->name);
 	}
+	rig_rt_visiting--;
 	(void)pthread_detach(thread);
 	return 0;
 }

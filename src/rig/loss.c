@@ -112,8 +112,7 @@ static bool waits_for(const struct rig_device *d, const struct rig_device *produ
 	return false;
 }
 
-/* Loses each live device whose queue waits for an unreached value of `dead`; answers them with a
- * reference. */
+/* Loses each live device whose queue waits for an unreached value of `dead`; answers them, visited. */
 static struct rig_device *lose_waiters(struct rig_device *dead)
 {
 	struct rig_device *d, *victims = NULL;
@@ -128,7 +127,8 @@ static struct rig_device *lose_waiters(struct rig_device *dead)
 		if (waits_for(d, dead) && rig_rt_lose_locked(d, reason, false)) {
 			/* Live until now, so open's own reference is there. */
 			d->spread_next = victims;
-			victims = rig_device_get(d);
+			rig_rt_visit(d);
+			victims = d;
 		}
 		rig_rt_unlock(&d->lock);
 	}
@@ -149,8 +149,9 @@ static void owe_stop(struct rig_device *d)
 /* Every waiter is told before stop may raise a word that would release them. */
 void rig_rt_lose_finish(struct rig_device *d)
 {
-	struct rig_device *pending = rig_device_get(d), *told = NULL;
+	struct rig_device *pending = d, *told = NULL;
 
+	rig_rt_visit(d);
 	d->spread_next = NULL;
 	while (pending) {
 		struct rig_device *dead = pending, *victims;
@@ -172,7 +173,7 @@ void rig_rt_lose_finish(struct rig_device *d)
 
 		told = dead->spread_next;
 		owe_stop(dead);
-		rig_device_put(dead);
+		rig_rt_visit_end(dead);
 	}
 }
 
@@ -202,7 +203,7 @@ static bool is_over(struct rig_device *d)
 	return rig_rt_word(d->slot) >= rig_rt_submitted(d);
 }
 
-/* One thread at a time gives back; who finds another at it leaves the rest to the next reap. */
+/* One thread at a time gives back; who finds another at it leaves the rest to that one. */
 static bool reap_begin(struct rig_device *d)
 {
 	bool mine;
@@ -224,16 +225,8 @@ static void reap_end(struct rig_device *d, bool over)
 	rig_rt_unlock(&d->lock);
 }
 
-void rig_rt_reap(struct rig_device *d)
+static void give_back(struct rig_device *d)
 {
-	bool over;
-
-	if (!reap_begin(d))
-		return;
-	over = is_over(d);
-	reap_end(d, over);
-	if (!over)
-		return;
 	rig_rt_staging_drop(d);
 	rig_rt_drain(d);
 	rig_rt_trim(d, 0);
@@ -245,6 +238,23 @@ void rig_rt_reap(struct rig_device *d)
 	rig_rt_slot_give(d->slot);
 	/* The reference that open took for the device's life. */
 	rig_device_put(d);
+}
+
+void rig_rt_reap(struct rig_device *d)
+{
+	bool over = false;
+
+	if (rig_rt_life_of(d) != RT_ENDED)
+		return;
+	/* Before it begins: who finds it begun can wait for its end. */
+	rig_rt_visit(d);
+	if (reap_begin(d)) {
+		over = is_over(d);
+		reap_end(d, over);
+	}
+	if (over)
+		give_back(d);
+	rig_rt_visit_end(d);
 }
 
 void rig_rt_await_end(struct rig_device *d)

@@ -237,14 +237,14 @@ give_slot:
 	return code;
 }
 
-/* The device of that name whose stop has not returned, with a reference, or NULL. */
+/* The device of that name whose stop has not returned, visited, or NULL. */
 static struct rig_device *find_open(const char *name)
 {
 	struct rig_device *d;
 
 	rig_rt_lock(&rig_rt_registry);
 	for (d = rig_rt_devices; d; d = d->next)
-		if (rig_rt_life_of(d) < RT_ENDED && strcmp(d->name, name) == 0 && rig_rt_try_get(d))
+		if (rig_rt_life_of(d) < RT_ENDED && strcmp(d->name, name) == 0 && rig_rt_visit_try(d))
 			break;
 	rig_rt_unlock(&rig_rt_registry);
 	return d;
@@ -256,15 +256,17 @@ static int await_earlier(const char *name)
 	struct rig_device *d = find_open(name);
 	int code = 0;
 
-	if (!d)
-		return 0;
-	if (rig_rt_is_live(d))
+	if (d && rig_rt_is_live(d))
 		code = rig_error_set(-EBUSY,
 		        "%s is open in this process: close it first, or make an opener of another name",
 		        name);
-	else
+	else if (d)
 		rig_rt_await_end(d);
-	rig_device_put(d);
+	if (d && !code)
+		rig_rt_reap(d);
+	rig_rt_visit_end(d);
+	if (!code)
+		rig_rt_await_released(name);
 	return code;
 }
 
@@ -359,5 +361,7 @@ int rig_close(struct rig_device *device)
 	rig_rt_reap(device);
 	/* Its work held memory of others back, which may be all that keeps devices closed before. */
 	rig_rt_drain_all();
+	/* So that the last reference of the program is the last. */
+	rig_rt_await_visits(device);
 	return 0;
 }

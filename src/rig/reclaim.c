@@ -163,7 +163,7 @@ static void look_through(struct rig_device *d)
 __attribute__((noinline)) static void give_slowly(struct rig_device *d, struct rig_rt_mem *mem)
 {
 	/* The memory's may be the last reference. */
-	(void)rig_device_get(d);
+	rig_rt_visit(d);
 	if (rig_rt_is_live(d))
 		settle(d, mem);
 	else
@@ -173,7 +173,7 @@ __attribute__((noinline)) static void give_slowly(struct rig_device *d, struct r
 		look_through(d);
 	else
 		rig_rt_drain(d);
-	rig_device_put(d);
+	rig_rt_visit_end(d);
 }
 
 void rig_rt_cache_give(struct rig_rt_mem *mem)
@@ -274,13 +274,13 @@ void rig_rt_drain(struct rig_device *d)
 	if (rig_rt_forked())
 		return;
 	/* What is given back may hold the last references. */
-	(void)rig_device_get(d);
+	rig_rt_visit(d);
 	/* What was found too early, while a stop ended meanwhile, is missed by who looked after it. */
 	do {
 		life = rig_rt_life_of(d);
 		drain_once(d);
 	} while (rig_rt_life_of(d) != life);
-	rig_device_put(d);
+	rig_rt_visit_end(d);
 }
 
 void rig_rt_drain_all(void)
@@ -298,7 +298,7 @@ void rig_rt_drain_all(void)
 void rig_rt_defer(struct rig_device *d, struct rig_rt_deferred *deferred)
 {
 	/* What it gives back may be the last that holds the device. */
-	(void)rig_device_get(d);
+	rig_rt_visit(d);
 	if (!rig_rt_forked() && is_due(d, deferred->value)) {
 		deferred->run(deferred);
 	} else {
@@ -308,7 +308,7 @@ void rig_rt_defer(struct rig_device *d, struct rig_rt_deferred *deferred)
 		look_through(d);
 	else
 		rig_rt_drain(d);
-	rig_device_put(d);
+	rig_rt_visit_end(d);
 }
 
 /* Unlinks cached memory that nothing uses, down to `keep` bytes. */

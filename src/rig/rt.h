@@ -154,7 +154,7 @@ static inline bool rig_rt_point_over(uint64_t bits)
 	return rig_rt_word(rig_rt_slot_of(bits)) >= rig_rt_value_of(bits);
 }
 
-/* The live or dying device of a point with a reference, or NULL. */
+/* The live or dying device of a point, visited, or NULL. */
 struct rig_device *rig_rt_point_device(uint64_t bits);
 /* Sets rig_error for a lost point and answers RIG_LOST. */
 int rig_rt_point_lost(uint64_t bits);
@@ -226,7 +226,7 @@ struct rig_device {
 	char name[RT_NAME_BYTES];
 	struct rig_device *next, *prev; /* of all devices, by opening; under the registry's lock */
 
-	_Atomic uint32_t refs;
+	_Atomic uint64_t refs; /* RT_VISIT for each visit, 1 for each other reference */
 	_Atomic uint32_t life; /* enum rig_rt_life; written under `lock` */
 
 	struct rig_rt_lock lock;
@@ -294,7 +294,28 @@ static inline uint64_t rig_rt_submitted(const struct rig_device *d)
 void rig_rt_enlist(struct rig_device *d);
 /* A reference, or false for a device whose last one is gone; under the registry's lock. */
 bool rig_rt_try_get(struct rig_device *d);
-/* The first or next device with a reference; drops `after`'s. NULL at the end. */
+
+/*
+ * A visit is a reference that the library itself holds for a moment. Whoever ends the last reference of a
+ * stopped device releases it, so rig_close, and an open of the same name, wait for visits: to the program
+ * only its own references count. A thread that visits waits for none.
+ */
+#define RT_VISIT (UINT64_C(1) << 32 | 1)
+
+extern _Thread_local uint32_t rig_rt_visiting; /* visits of this thread */
+
+/* A visit of a device that the caller has a reference of. */
+void rig_rt_visit(struct rig_device *d);
+/* The same of one found in the registry, under its lock: false where the last reference is gone. */
+bool rig_rt_visit_try(struct rig_device *d);
+/* NULL is allowed. */
+void rig_rt_visit_end(struct rig_device *d);
+/* Blocks until no other thread visits it. */
+void rig_rt_await_visits(struct rig_device *d);
+/* Blocks until each stopped device of that name is only in references of the program's, or released. */
+void rig_rt_await_released(const char *name);
+/* A visit of the first or next device that is live or has something to give back; ends `after`'s. NULL: no
+   more. */
 struct rig_device *rig_rt_next(struct rig_device *after);
 extern struct rig_device *rig_rt_devices; /* under the registry's lock */
 

@@ -95,7 +95,7 @@ struct rig_device *rig_rt_point_device(uint64_t bits)
 
 	rig_rt_lock(&rig_rt_registry);
 	d = slot->device;
-	if (d && (rig_rt_value_of(bits) <= slot->base || !rig_rt_try_get(d)))
+	if (d && (rig_rt_value_of(bits) <= slot->base || !rig_rt_visit_try(d)))
 		d = NULL;
 	rig_rt_unlock(&rig_rt_registry);
 	return d;

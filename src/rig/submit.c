@@ -32,7 +32,7 @@ static int commit_producer(uint64_t bits)
 	if (!producer)
 		return 0;
 	code = rig_rt_commit(producer, rig_rt_value_of(bits));
-	rig_device_put(producer);
+	rig_rt_visit_end(producer);
 	return code;
 }
 

@@ -200,7 +200,7 @@ int rig_rt_wait_slow(uint64_t bits)
 	if (!d)
 		return rig_rt_point_state(bits) == RT_REACHED ? 0 : rig_rt_point_lost(bits);
 	code = rig_rt_wait_value(d, rig_rt_value_of(bits));
-	rig_device_put(d);
+	rig_rt_visit_end(d);
 	return code;
 }
 
@@ -256,7 +256,7 @@ static void ask_for(uint64_t bits)
 		(void)rig_rt_progress(d);
 	else if (d)
 		(void)rig_rt_ask(d);
-	rig_device_put(d);
+	rig_rt_visit_end(d);
 }
 
 int rig_reached(struct rig_point point)

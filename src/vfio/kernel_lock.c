@@ -66,7 +66,8 @@ static int refuse(int fd, const char *bdf)
 			*at = '?';
 	close(fd);
 	if (strtol(text, NULL, 10) == (long)getpid())
-		return (void)rig_vfio_fail(EBUSY, "use the device that is open, or close it first",
+		return (void)rig_vfio_fail(EBUSY,
+		               "use the device that is open, or close it and put all that is left of it",
 		               "%s: taken by this process already", bdf),
 		       -EALREADY;
 	return rig_vfio_fail(EBUSY, "end that process, or wait for it", "%s: held by process %s", bdf,
