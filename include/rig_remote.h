@@ -107,6 +107,38 @@ static inline int rig_remote_open(struct rig_remote_job *job, const char *name, 
 	return err ? err : rig_open_with(opener, &options, device);
 }
 
+/* ---- Rails (rig_remote_abi.h) as programs here use them ---- */
+
+/* The count of an end on another machine that a step is about. */
+enum rig_remote_step {
+	RIG_REMOTE_AWAIT_ARRIVED = 1, /* waits until arrived is at least c, or the job failed */
+	RIG_REMOTE_AWAIT_SENT,        /* the same of sent */
+	RIG_REMOTE_ADVANCE,           /* calls the end's ready with c */
+};
+
+/* A machine's "CPU" proxy runs RIG_WORDS on its queue: steps of so many words. A submission with steps has no
+   other parts. So work on a machine follows a rail, and a rail work, with nobody here between. */
+#define RIG_REMOTE_STEP_WORDS 5u
+
+static inline void rig_remote_step(uint32_t words[RIG_REMOTE_STEP_WORDS], enum rig_remote_step step,
+        const struct rig_remote_rail *rail, uint64_t c)
+{
+	words[0] = (uint32_t)step;
+	words[1] = (uint32_t)rail->id;
+	words[2] = (uint32_t)(rail->id >> 32);
+	words[3] = (uint32_t)c;
+	words[4] = (uint32_t)(c >> 32);
+}
+
+/*
+ * Pages that stand for a landing area of the rail's end on `machine`: rig_buffer_of_host of them on a proxy of
+ * that machine, whole, is the area as that device's memory, without a host address here. They are not memory:
+ * nobody here reads or writes them. Until the job is closed. -ENOENT: the rail has no end there, or no such
+ * area.
+ */
+RIG_API int rig_remote_rail_area(struct rig_remote_job *job, const struct rig_remote_rail *rail,
+        uint32_t machine, bool inbound, struct rig_remote_area *area);
+
 /* The machine's clock: its nanoseconds less this one's, and by how much that may be off. */
 RIG_API int rig_remote_clock(
         struct rig_remote_job *job, uint32_t machine, int64_t *ahead_ns, uint64_t *error_ns);

@@ -92,6 +92,7 @@ struct image {
 struct kept_region {
 	void *region; /* NULL: the number is free */
 	uint64_t bytes;
+	const struct rig_remote_end *end; /* whose area it is, or NULL */
 };
 
 struct device {
@@ -105,6 +106,7 @@ struct device {
 	const struct rig_driver *hot;
 	rig_atomic_u64 *word;
 	bool own_word;
+	bool host; /* the machine's memory, whose queue also takes steps of rails */
 	uint32_t slot;
 
 	struct queue hot_queue, cold_queue;
@@ -145,8 +147,8 @@ bool device_is_ending(const struct device *d);
 /* NULL: there is none of that number. *bytes, if not NULL, are its bytes. */
 void *device_region(struct device *d, uint32_t id, uint64_t *bytes);
 /* 0 and its number, or -ENOMEM. */
-int device_add_region(struct device *d, void *region, uint64_t bytes, uint32_t *id);
-void *device_take_region(struct device *d, uint32_t id);
+int device_add_region(struct device *d, const struct kept_region *region, uint32_t *id);
+struct kept_region device_take_region(struct device *d, uint32_t id);
 /* cold.c's: opens, ends. */
 int device_open(struct device *d, struct rig_rmt_facts *facts);
 void device_stop(struct device *d, const char *reason);
@@ -196,7 +198,7 @@ struct session {
 	struct rig_rmt_chan *chan;
 	struct rig_rmt_join join;
 	pthread_t thread;
-	pthread_t control_thread;
+	pthread_t control_thread, beat_thread;
 	struct queue control;
 	struct device *devices[AGENT_DEVICES];
 	uint32_t ndevices;
@@ -247,9 +249,17 @@ void peers_end(struct session *s);
 void peers_free(struct session *s);
 
 /* agent_rails.c */
-int rails_request(struct session *s, uint8_t kind, struct rig_rmt_in *in, struct rig_rmt_out *out);
+int rails_request(struct session *s, struct rig_rmt_in *in, struct rig_rmt_out *out);
+/* This machine's end of the rail with a reference, or NULL. */
+const struct rig_remote_end *rails_end_of(struct session *s, uint64_t rail);
+/* Gives up ends whose other side has ended. The control thread's. */
+void rails_sweep(struct session *s);
+/* A step of rig_remote_step: -ENOENT; -ECANCELED: the device is ending. */
+int rails_step(struct device *d, const uint32_t *words); /* RIG_REMOTE_STEP_WORDS of them */
 void rails_fail(struct session *s, const char *why);
+/* Stops them; and frees the rest once no device uses it. */
 void rails_end(struct session *s);
+void rails_free(struct session *s);
 
 /* ---- The agent ---- */
 
@@ -265,7 +275,7 @@ struct agent {
 	struct served served[AGENT_DEVICES];
 	uint32_t nserved;
 	bool verbose;
-	const char *provider, *node; /* of rails */
+	const char *node; /* of rails; NULL: the address that the controller reached */
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a session ended */

@@ -18,17 +18,19 @@ static int faulted(struct device *d, const char *fault)
 	return rig_error_set(-EIO, "%s", d->reason);
 }
 
-static int answer_region(struct device *d, void *region, uint64_t bytes, struct rig_rmt_out *out)
+/* Takes the region, with its reference to an end. */
+static int answer_region(struct device *d, const struct kept_region *kept, struct rig_rmt_out *out)
 {
 	struct rig_rmt_region r = {0};
 	struct rig_location at;
 	const char *fault = NULL;
 
-	if (device_add_region(d, region, bytes, &r.region)) {
-		(void)d->m->free(d->handle, region, &fault);
+	if (device_add_region(d, kept, &r.region)) {
+		(void)d->m->free(d->handle, kept->region, &fault);
+		rig_remote_end_put(kept->end);
 		return rig_error_set(-ENOMEM, "the agent has no memory for a region's record");
 	}
-	d->m->locate(d->handle, region, &at);
+	d->m->locate(d->handle, kept->region, &at);
 	r.has_address = at.has_address;
 	r.address = at.address;
 	rig_rmt_region_put(out, &r);
@@ -39,17 +41,17 @@ static int do_alloc(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out 
 {
 	uint32_t kind = rig_rmt_get32(in);
 	uint64_t bytes = rig_rmt_get64(in);
+	struct kept_region kept = {.bytes = bytes};
 	const char *fault = NULL;
-	void *region;
 	int err;
 
 	if (rig_rmt_in_end(in) || !bytes || kind != RIG_DEVICE)
 		return -EPROTO;
 	(void)rig_error_set(0, "%s", "");
-	err = d->m->alloc(d->handle, RIG_DEVICE, bytes, &region, &fault);
+	err = d->m->alloc(d->handle, RIG_DEVICE, bytes, &kept.region, &fault);
 	if (err == RIG_FAULT)
 		return faulted(d, fault);
-	return err ? err : answer_region(d, region, bytes, out);
+	return err ? err : answer_region(d, &kept, out);
 }
 
 /* Copies for a device that was lost meanwhile: no value tells when they are done. */
@@ -73,15 +75,18 @@ static void await_fetches(struct device *d)
 static int do_free(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out)
 {
 	uint32_t id = rig_rmt_get32(in);
-	void *region = rig_rmt_in_end(in) ? NULL : device_take_region(d, id);
+	struct kept_region kept = {0};
 	const char *fault = NULL;
 
 	(void)out;
-	if (!region)
+	if (!rig_rmt_in_end(in))
+		kept = device_take_region(d, id);
+	if (!kept.region)
 		return -EPROTO;
 	await_fetches(d);
-	if (d->m->free(d->handle, region, &fault) == RIG_FAULT)
+	if (d->m->free(d->handle, kept.region, &fault) == RIG_FAULT)
 		(void)faulted(d, fault);
+	rig_remote_end_put(kept.end);
 	return 0;
 }
 
@@ -90,7 +95,7 @@ static int answer_mapping(struct device *d, int answer, const struct kept_region
 {
 	switch (answer) {
 	case RIG_MAPS:
-		return answer_region(d, mapped->region, mapped->bytes, out);
+		return answer_region(d, mapped, out);
 	case RIG_FAULT:
 		return faulted(d, fault);
 	case RIG_NO_ROOM:
@@ -123,6 +128,30 @@ static int do_map_peer(struct device *d, struct rig_rmt_in *in, struct rig_rmt_o
 	if (!at.has_host || !d->facts.maps_host)
 		return rig_error_set(-ENOTSUP, "%s reaches no memory of %s", d->name, other->name);
 	answer = d->m->map_host(d->handle, at.host, mapped.bytes, &mapped.region, &fault);
+	return answer_mapping(d, answer, &mapped, fault, out);
+}
+
+/* An area of a rail's end, which the region keeps. */
+static int do_map_rail(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out)
+{
+	uint64_t rail = rig_rmt_get64(in);
+	bool inbound = rig_rmt_get8(in) == 1;
+	const struct rig_remote_end *end = rig_rmt_in_end(in) ? NULL : rails_end_of(d->session, rail);
+	struct kept_region mapped = {.end = end};
+	const struct rig_remote_area *area;
+	const char *fault = NULL;
+	int answer;
+
+	if (!end)
+		return rig_error_set(-ENOTSUP, "the machine has no end of rail %" PRIu64, rail);
+	area = inbound ? &end->inbound : &end->outbound;
+	mapped.bytes = area->bytes;
+	(void)rig_error_set(0, "%s", "");
+	answer = area->bytes && d->facts.maps_host
+	                 ? d->m->map_host(d->handle, area->at, area->bytes, &mapped.region, &fault)
+	                 : RIG_NEVER_MAPS;
+	if (answer != RIG_MAPS)
+		rig_remote_end_put(end);
 	return answer_mapping(d, answer, &mapped, fault, out);
 }
 
@@ -305,6 +334,7 @@ static const struct {
         [RIG_RMT_ALLOC] = {do_alloc, true},
         [RIG_RMT_FREE] = {do_free, false},
         [RIG_RMT_MAP_PEER] = {do_map_peer, true},
+        [RIG_RMT_MAP_RAIL] = {do_map_rail, true},
         [RIG_RMT_CODE] = {do_code, false},
         [RIG_RMT_LOAD] = {do_load, true},
         [RIG_RMT_ENTRY] = {do_entry, true},

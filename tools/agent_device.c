@@ -132,7 +132,7 @@ void *device_region(struct device *d, uint32_t id, uint64_t *bytes)
 	return region;
 }
 
-int device_add_region(struct device *d, void *region, uint64_t bytes, uint32_t *id)
+int device_add_region(struct device *d, const struct kept_region *region, uint32_t *id)
 {
 	uint32_t i;
 	int err = 0;
@@ -152,7 +152,7 @@ int device_add_region(struct device *d, void *region, uint64_t bytes, uint32_t *
 		}
 	}
 	if (!err) {
-		d->regions[i] = (struct kept_region){region, bytes};
+		d->regions[i] = *region;
 		if (i == d->nregions)
 			d->nregions++;
 		*id = i + 1;
@@ -161,14 +161,14 @@ int device_add_region(struct device *d, void *region, uint64_t bytes, uint32_t *
 	return err;
 }
 
-void *device_take_region(struct device *d, uint32_t id)
+struct kept_region device_take_region(struct device *d, uint32_t id)
 {
-	void *region = NULL;
+	struct kept_region region = {0};
 
 	(void)pthread_mutex_lock(&d->lock);
 	if (id && id <= d->nregions) {
-		region = d->regions[id - 1].region;
-		d->regions[id - 1].region = NULL;
+		region = d->regions[id - 1];
+		memset(&d->regions[id - 1], 0, sizeof(region));
 	}
 	(void)pthread_mutex_unlock(&d->lock);
 	return region;
@@ -191,6 +191,8 @@ static void fill_facts(const struct device *d, struct rig_rmt_facts *f)
 	for (i = 0; i < f->nqueues; i++) {
 		(void)snprintf(f->queues[i].name, sizeof(f->queues[i].name), "%s", from->queues[i].name);
 		f->queues[i].runs = from->queues[i].runs & ~RIG_RUNS(RIG_FILL);
+		if (d->host)
+			f->queues[i].runs |= RIG_RUNS(RIG_WORDS);
 	}
 	f->has_copy_engine = from->has_copy_engine;
 	f->copy_engine = (uint32_t)from->copy_engine;
@@ -262,6 +264,7 @@ int device_open(struct device *d, struct rig_rmt_facts *facts)
 	if (err)
 		return err;
 	d->opener = served->opener;
+	d->host = served->host;
 	err = make(d);
 	if (err)
 		goto give;
@@ -353,8 +356,10 @@ static void drop_all(struct device *d)
 			(void)d->m->free(d->handle, d->images[i].region, &fault);
 	}
 	for (i = 0; i < d->nregions; i++)
-		if (d->regions[i].region)
+		if (d->regions[i].region) {
 			(void)d->m->free(d->handle, d->regions[i].region, &fault);
+			rig_remote_end_put(d->regions[i].end);
+		}
 	if (d->own_word)
 		(void)d->m->free(d->handle, d->facts.word, &fault);
 }

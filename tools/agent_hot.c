@@ -8,6 +8,7 @@
 
 #include "agent.h"
 #include "clock.h"
+#include "rig_remote.h"
 
 enum {
 	ALIGN = 16,
@@ -393,20 +394,6 @@ static int check_staged(
 	return room == RIG_NEVER ? -EINVAL : 0;
 }
 
-int hot_check(struct device *d, const struct rig_rmt_work *work)
-{
-	/* Any memory that is staging will do: no byte of it is touched. */
-	struct staging *any = staging_take(d, 1);
-	struct built b;
-	int err = any ? check_staged(d, work, any, &b)
-	              : rig_error_set(-ENOMEM, "the agent's machine has no pinned memory");
-
-	if (any)
-		unbuild(&b);
-	staging_give(d, any);
-	return err;
-}
-
 /* ---- Bytes that come with a value ---- */
 
 /* Lays down what comes for a value: the controller's in DATA messages, in the order of the parts, and what
@@ -479,15 +466,92 @@ static int stage(struct device *d, const struct rig_rmt_work *work, struct pendi
 	return work->local_in ? lay_down(d, work, p->in->host) : 0;
 }
 
-static void do_work(struct device *d, const struct rig_rmt_work *work)
+/* Work of the machine's own queue: steps of rails, and nothing beside them. */
+static bool has_steps(const struct device *d, const struct rig_rmt_work *work)
+{
+	return d->host && work->nparts && work->parts[0].kind == RIG_WORDS;
+}
+
+static int check_steps(const struct rig_rmt_work *work)
+{
+	uint32_t i, w;
+
+	for (i = 0; i < work->nparts; i++) {
+		const struct rig_rmt_part *part = &work->parts[i];
+
+		if (part->kind != RIG_WORDS || part->nwords % RIG_REMOTE_STEP_WORDS)
+			return rig_error_set(-EINVAL,
+			        "part %" PRIu32
+			        ": work with steps has no other, and steps have %u words each",
+			        i, RIG_REMOTE_STEP_WORDS);
+		for (w = 0; w < part->nwords; w += RIG_REMOTE_STEP_WORDS)
+			if (!part->words[w] || part->words[w] > RIG_REMOTE_ADVANCE)
+				return rig_error_set(
+				        -EINVAL, "part %" PRIu32 ": no step is %" PRIu32, i, part->words[w]);
+	}
+	return 0;
+}
+
+static int run_steps(struct device *d, const struct rig_rmt_work *work)
+{
+	uint32_t i, w;
+	int err = check_steps(work);
+
+	for (i = 0; i < work->nparts && !err; i++)
+		for (w = 0; w < work->parts[i].nwords && !err; w += RIG_REMOTE_STEP_WORDS)
+			err = rails_step(d, work->parts[i].words + w);
+	return err;
+}
+
+/* The machine's memory does its work in submit, so its earlier values are complete: the steps are taken here,
+   and the value that is handed over is empty. */
+static int do_steps(struct device *d, struct rig_rmt_work *work, struct built *b)
+{
+	int err = follow(d, work, b);
+	uint32_t i;
+
+	if (!err)
+		err = run_steps(d, work);
+	for (i = 0; i < work->nparts; i++) {
+		free((void *)(uintptr_t)work->parts[i].after);
+		free((void *)(uintptr_t)work->parts[i].words);
+		free((void *)(uintptr_t)work->parts[i].params);
+	}
+	work->nparts = 0;
+	return err;
+}
+
+int hot_check(struct device *d, const struct rig_rmt_work *work)
+{
+	struct staging *any;
+	struct built b;
+	int err;
+
+	if (has_steps(d, work))
+		return check_steps(work);
+	/* Any memory that is staging will do: no byte of it is touched. */
+	any = staging_take(d, 1);
+	err = any ? check_staged(d, work, any, &b)
+	          : rig_error_set(-ENOMEM, "the agent's machine has no pinned memory");
+
+	if (any)
+		unbuild(&b);
+	staging_give(d, any);
+	return err;
+}
+
+static void do_work(struct device *d, struct rig_rmt_work *work)
 {
 	struct pending *p = make_pending(false);
 	struct built b = {0};
-	int err = p ? stage(d, work, p) : -ENOMEM;
+	bool steps = has_steps(d, work);
+	int err = p ? 0 : rig_error_set(-ENOMEM, "the agent has no memory for work");
 
 	if (!err)
-		err = build(d, work, p->in, p->out, &b);
+		err = steps ? do_steps(d, work, &b) : stage(d, work, p);
 	if (!err)
+		err = build(d, work, p->in, p->out, &b);
+	if (!err && !steps)
 		err = follow(d, work, &b);
 	if (!err) {
 		p->value = work->value;

@@ -4,13 +4,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent.h"
 #include "clock.h"
 #include "thread.h"
 
-enum { BEATS = 4 }; /* in the time that the peer waits for one */
+enum {
+	BEATS = 4, /* in the time that the peer waits for one */
+	TICK_MS = 10,
+	SWEEP_MS = 200, /* between two looks for ends of rails that are over */
+};
 
 int session_send(
         struct session *s, uint8_t kind, const struct rig_rmt_out *out, const void *body, size_t bytes)
@@ -97,11 +102,12 @@ static void do_ping(struct session *s, struct rig_rmt_in *in)
 	rig_rmt_out_free(&out);
 }
 
+/* Of links between agents, and of rails. */
 static void do_link(struct session *s, uint8_t kind, struct rig_rmt_in *in)
 {
 	uint32_t request = rig_rmt_get32(in);
 	struct rig_rmt_out out = {0};
-	int err = kind == RIG_RMT_LINK ? peer_link(s, in) : rails_request(s, kind, in, &out);
+	int err = kind == RIG_RMT_LINK ? peer_link(s, in) : rails_request(s, in, &out);
 
 	if (err == -EPROTO)
 		session_fail(s, "malformed: a request about links or rails");
@@ -143,19 +149,32 @@ static void take_control(struct session *s, const struct item *item)
 static void *control_run(void *session)
 {
 	struct session *s = session;
-	unsigned beat_ms = s->join.silence_ms / BEATS;
-	uint64_t beat = rig_now_ns();
 
 	while (!queue_is_closed(&s->control)) {
-		struct item *item = queue_pop(&s->control, beat_ms);
+		struct item *item = queue_pop(&s->control, SWEEP_MS);
 
 		if (item)
 			take_control(s, item);
+		else
+			rails_sweep(s);
 		free(item);
-		if (rig_now_ns() - beat < beat_ms * RIG_NS_PER_MS)
+	}
+	return NULL;
+}
+
+/* Whatever the other threads wait for, the controller sees that the agent lives. */
+static void *beat_run(void *session)
+{
+	struct session *s = session;
+	const struct timespec nap = {.tv_nsec = TICK_MS * 1000000L};
+	uint64_t every = s->join.silence_ms / BEATS * RIG_NS_PER_MS, last = rig_now_ns();
+
+	while (!queue_is_closed(&s->control)) {
+		(void)nanosleep(&nap, NULL);
+		if (rig_now_ns() - last < every)
 			continue;
 		rig_rmt_chan_try_send(s->chan, RIG_RMT_BEAT, NULL, 0);
-		beat = rig_now_ns();
+		last = rig_now_ns();
 	}
 	return NULL;
 }
@@ -230,6 +249,7 @@ static int take(struct session *s, uint8_t kind, const uint8_t *payload, size_t 
 	case RIG_RMT_ALLOC:
 	case RIG_RMT_FREE:
 	case RIG_RMT_MAP_PEER:
+	case RIG_RMT_MAP_RAIL:
 	case RIG_RMT_CODE:
 	case RIG_RMT_LOAD:
 	case RIG_RMT_ENTRY:
@@ -296,6 +316,7 @@ static void end(struct session *s)
 	atomic_store_explicit(&s->ended, true, memory_order_release);
 	queue_close(&s->control);
 	(void)pthread_join(s->control_thread, NULL);
+	(void)pthread_join(s->beat_thread, NULL);
 	rails_end(s);
 	peers_end(s);
 	/* The machine's memory, opened first, is what others map. */
@@ -304,6 +325,7 @@ static void end(struct session *s)
 	for (i = 0; i < s->ndevices; i++)
 		device_free(s->devices[i]);
 	peers_free(s);
+	rails_free(s);
 	fetch_drop_all(s);
 }
 
@@ -350,13 +372,27 @@ static void delist(struct session *s)
 	(void)pthread_mutex_unlock(&s->agent->lock);
 }
 
+static int start_threads(struct session *s)
+{
+	int err = rig_thread_start(&s->control_thread, RIG_THREAD_ANY, control_run, s);
+
+	if (err)
+		return err;
+	err = rig_thread_start(&s->beat_thread, RIG_THREAD_ANY, beat_run, s);
+	if (!err)
+		return 0;
+	queue_close(&s->control);
+	(void)pthread_join(s->control_thread, NULL);
+	return err;
+}
+
 static void serve(struct agent *agent, struct rig_rmt_chan *chan, const struct rig_rmt_join *join)
 {
 	struct session *s = make(agent, chan, join);
 
 	if (!s)
 		return;
-	if (!rig_thread_start(&s->control_thread, RIG_THREAD_ANY, control_run, s)) {
+	if (!start_threads(s)) {
 		enlist(s);
 		agent_log(agent, "job of %s begins", rig_rmt_chan_peer(chan));
 		read_all(s);

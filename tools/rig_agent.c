@@ -44,8 +44,8 @@ static const struct {
 } help_rows[] = {
         {"--key FILE", "the job's key: a file of mode 0600, the same on every machine (needed)"},
         {"--listen HOST:PORT", "where to listen; " DEFAULT_LISTEN " by default, port 0 takes a free one"},
-        {"--provider NAME", "of rails: tcp (default), shm, verbs"},
-        {"--node ADDRESS", "the address of rails' data connections; the host of --listen by default"},
+        {"--node ADDRESS",
+                "the address of rails' data connections; by default the one that the controller reached"},
         {"--make-key FILE", "make FILE with a new key and exit"},
         {"-v, --verbose", "say on stderr when jobs begin, end and fail"},
         {"-h, --help", "print this"},
@@ -411,8 +411,7 @@ static int take_option(struct agent *agent, struct chosen *chosen, int left, cha
 		const char *name;
 		const char **value;
 	} valued[] = {{"--key", &chosen->key}, {"--listen", &chosen->listen},
-	        {"--make-key", &chosen->make_key}, {"--provider", &agent->provider},
-	        {"--node", &agent->node}};
+	        {"--make-key", &chosen->make_key}, {"--node", &agent->node}};
 	unsigned i;
 
 	if (!strcmp(argv[0], "-v") || !strcmp(argv[0], "--verbose")) {

@@ -511,6 +511,16 @@ const char *rig_rmt_chan_peer(const struct rig_rmt_chan *chan)
 	return chan->peer;
 }
 
+void rig_rmt_chan_local(const struct rig_rmt_chan *chan, char *host, size_t bytes)
+{
+	struct sockaddr_storage at;
+	socklen_t n = sizeof(at);
+
+	if (getsockname(chan->fd, (struct sockaddr *)&at, &n) ||
+	        getnameinfo((struct sockaddr *)&at, n, host, (socklen_t)bytes, NULL, 0, NI_NUMERICHOST))
+		(void)snprintf(host, bytes, "127.0.0.1");
+}
+
 void rig_rmt_chan_counts(struct rig_rmt_chan *chan, uint64_t *sent, uint64_t *received)
 {
 	*sent = atomic_load_explicit(&chan->sent, memory_order_relaxed);

@@ -59,6 +59,8 @@ void rig_rmt_chan_shut(struct rig_rmt_chan *chan);
 
 /* The peer's address, as numbers. */
 const char *rig_rmt_chan_peer(const struct rig_rmt_chan *chan);
+/* This end's address, as numbers, without the port. */
+void rig_rmt_chan_local(const struct rig_rmt_chan *chan, char *host, size_t bytes);
 /* Bytes sent and received since the proof. */
 void rig_rmt_chan_counts(struct rig_rmt_chan *chan, uint64_t *sent, uint64_t *received);
 

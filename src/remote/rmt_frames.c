@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "rmt_frames.h"
@@ -229,4 +230,74 @@ void rig_rmt_fetch_put(struct rig_rmt_out *out, const struct rig_rmt_fetch *f)
 	rig_rmt_put64(out, f->pitch);
 	rig_rmt_put64(out, f->row_bytes);
 	rig_rmt_put64(out, f->rows);
+}
+
+static void get_transfers(struct rig_rmt_in *in, struct rig_remote_transfer *to, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		to[i].src = (int64_t)rig_rmt_get64(in);
+		to[i].dst = (int64_t)rig_rmt_get64(in);
+		to[i].length = (int64_t)rig_rmt_get64(in);
+	}
+}
+
+static void put_transfers(struct rig_rmt_out *out, const struct rig_remote_transfer *from, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		rig_rmt_put64(out, (uint64_t)from[i].src);
+		rig_rmt_put64(out, (uint64_t)from[i].dst);
+		rig_rmt_put64(out, (uint64_t)from[i].length);
+	}
+}
+
+int rig_rmt_rail_parse(struct rig_rmt_in *in, struct rig_rmt_rail *r)
+{
+	const uint8_t *blob;
+	int err;
+
+	memset(r, 0, sizeof(*r));
+	r->op = rig_rmt_get8(in);
+	in->bad |= !r->op || r->op >= RIG_RMT_RAIL_OPS;
+	r->peer = rig_rmt_get32(in);
+	r->rail = rig_rmt_get64(in);
+	rig_rmt_get_text(in, r->name, sizeof(r->name));
+	rig_rmt_get_text(in, r->provider, sizeof(r->provider));
+	r->nblob = get_count(in, RIG_RMT_BLOB);
+	blob = rig_rmt_get_bytes(in, r->nblob);
+	if (blob && r->nblob)
+		memcpy(r->blob, blob, r->nblob);
+	r->nsend = get_count(in, RIG_RMT_TRANSFERS);
+	r->nreceive = get_count(in, RIG_RMT_TRANSFERS);
+	if (in->bad)
+		return -EPROTO;
+	r->transfers = calloc((size_t)r->nsend + r->nreceive + 1, sizeof(*r->transfers));
+	if (!r->transfers)
+		return -ENOMEM;
+	get_transfers(in, r->transfers, r->nsend + r->nreceive);
+	err = rig_rmt_in_end(in);
+	if (err) {
+		free(r->transfers);
+		r->transfers = NULL;
+	}
+	return err;
+}
+
+void rig_rmt_rail_put(struct rig_rmt_out *out, const struct rig_rmt_rail *r,
+        const struct rig_remote_transfer *send, const struct rig_remote_transfer *receive)
+{
+	rig_rmt_put8(out, (uint8_t)r->op);
+	rig_rmt_put32(out, r->peer);
+	rig_rmt_put64(out, r->rail);
+	rig_rmt_put_text(out, r->name);
+	rig_rmt_put_text(out, r->provider);
+	rig_rmt_put32(out, r->nblob);
+	rig_rmt_put_bytes(out, r->blob, r->nblob);
+	rig_rmt_put32(out, r->nsend);
+	rig_rmt_put32(out, r->nreceive);
+	put_transfers(out, send, r->nsend);
+	put_transfers(out, receive, r->nreceive);
 }

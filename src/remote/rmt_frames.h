@@ -9,7 +9,7 @@
 #ifndef RMT_FRAMES_H
 #define RMT_FRAMES_H
 
-#include "rig_edge.h"
+#include "rig_remote_abi.h"
 #include "rmt_wire.h"
 
 enum rig_rmt_kind {
@@ -34,8 +34,9 @@ enum rig_rmt_kind {
 	RIG_RMT_STOP,     /* C: request, device, whether for a reason, reason: ends the device */
 	RIG_RMT_FAILED,   /* C, A: the job failed, reason */
 	RIG_RMT_CLOSE,    /* C: the job ends in order */
-	RIG_RMT_LINK,     /* C: request, engine's peer, step, blob: data links, answered with a blob */
-	RIG_RMT_RAIL,     /* C: request: makes, joins or drops an end */
+	RIG_RMT_LINK,     /* C: request, machine, name: an agent connects to another */
+	RIG_RMT_RAIL,     /* C: request, then what rails need, below; payload: a blob */
+	RIG_RMT_MAP_RAIL, /* C: request, device, rail, area; payload: region */
 	RIG_RMT_FETCH,    /* C: a region's bytes go to an agent, perhaps this one, for a copy there */
 	RIG_RMT_FETCHED,  /* between agents: fetch, bytes in all, offset, bytes */
 	RIG_RMT_KINDS,
@@ -203,5 +204,39 @@ struct rig_rmt_fetch {
 };
 int rig_rmt_fetch_parse(const uint8_t *bytes, size_t n, struct rig_rmt_fetch *fetch);
 void rig_rmt_fetch_put(struct rig_rmt_out *out, const struct rig_rmt_fetch *fetch);
+
+/* ---- Rails ---- */
+
+enum rig_rmt_rail_op {
+	RIG_RMT_RAIL_OFFER = 1, /* peer, name, provider; a link to the peer is begun: blob */
+	RIG_RMT_RAIL_ACCEPT,    /* the same, and the offer: blob; the link is finished meanwhile */
+	RIG_RMT_RAIL_FINISH,    /* peer, and the answer to the offer, or none */
+	RIG_RMT_RAIL_MAKE,      /* peer, rail, transfers: blob */
+	RIG_RMT_RAIL_JOIN,      /* rail, blob */
+	RIG_RMT_RAIL_DROP,      /* rail */
+	RIG_RMT_RAIL_HALT,      /* rails move nothing any more, and links may end */
+	RIG_RMT_RAIL_OPS,
+};
+
+enum {
+	RIG_RMT_BLOB = 1024,
+	RIG_RMT_HERE_PEER = 0xffff, /* the controller, among machines */
+	RIG_RMT_TRANSFERS = 4096,   /* of a direction */
+};
+
+struct rig_rmt_rail {
+	uint32_t op, peer;
+	uint64_t rail;
+	char name[RIG_RMT_NAME], provider[RIG_RMT_NAME];
+	uint32_t nblob;
+	uint8_t blob[RIG_RMT_BLOB];
+	uint32_t nsend, nreceive;
+	struct rig_remote_transfer *transfers; /* malloc's: those of send, then those of receive */
+};
+
+/* free(transfers) ends what it made. */
+int rig_rmt_rail_parse(struct rig_rmt_in *in, struct rig_rmt_rail *rail);
+void rig_rmt_rail_put(struct rig_rmt_out *out, const struct rig_rmt_rail *rail,
+        const struct rig_remote_transfer *send, const struct rig_remote_transfer *receive);
 
 #endif

@@ -413,6 +413,7 @@ static void free_job(struct rig_remote_job *job)
 		job->openers = o->next;
 		free(o);
 	}
+	rig_rmt_rails_free(job);
 	(void)pthread_cond_destroy(&job->changed);
 	(void)pthread_mutex_destroy(&job->lock);
 	free(job->machines);
@@ -473,6 +474,7 @@ void rig_remote_close(struct rig_remote_job *job)
 		return;
 	rig_rmt_rails_close(job);
 	close_with(job, "the job was closed");
+	rig_rmt_rails_end(job);
 	rig_rmt_job_put(job);
 }
 
@@ -558,11 +560,11 @@ int rig_remote_connect(const char *const *machines, uint32_t n, const char *key_
 	if (!made)
 		return rig_error_set(-ENOMEM, "no host memory for a job");
 	randombytes_buf(made->token, sizeof(made->token));
-	err = rig_rmt_key_read(key_file, &made->key);
+	err = rig_rmt_rails_open(made);
+	if (!err)
+		err = rig_rmt_key_read(key_file, &made->key);
 	if (!err)
 		err = connect_all(made);
-	if (!err)
-		err = rig_rmt_rails_open(made);
 	if (!err) {
 		*job = made;
 		return 0;

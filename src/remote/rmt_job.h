@@ -125,7 +125,13 @@ void rig_rmt_proxy_lose(struct proxy *p, const char *reason);
 /* rmt_rails.c */
 int rig_rmt_rails_open(struct rig_remote_job *job);
 void rig_rmt_rails_fail(struct rig_remote_job *job, const char *why);
+/* In the order of a job's end: while agents answer; once its threads are gone; with its last reference. */
 void rig_rmt_rails_close(struct rig_remote_job *job);
+void rig_rmt_rails_end(struct rig_remote_job *job);
+void rig_rmt_rails_free(struct rig_remote_job *job);
+/* Whether these are pages that stand for an area of a rail on that machine. */
+bool rig_rmt_rails_window(
+        struct rig_rmt_machine *m, const void *at, uint64_t bytes, uint64_t *rail, bool *inbound);
 void rig_rmt_rails_host(struct rig_rmt_machine *m, struct rig_remote_host *host);
 
 #endif

@@ -312,13 +312,32 @@ static bool may_write(uint64_t from, uint64_t to)
 	return from >= to;
 }
 
+/* An area of a rail's end on the proxy's machine. */
+static int map_rail(struct proxy *p, uint64_t rail, bool inbound, void **region, const char **fault)
+{
+	struct rig_rmt_out body = {0}, payload;
+	int err;
+
+	rig_rmt_put64(&body, rail);
+	rig_rmt_put8(&body, inbound);
+	err = ask(p, RIG_RMT_MAP_RAIL, &body, &payload, fault);
+	rig_rmt_out_free(&body);
+	if (!err)
+		err = read_region(p, &payload, region, fault);
+	return err == RIG_FAULT ? err : err == -ENOTSUP ? RIG_NEVER_MAPS : err ? RIG_NO_ROOM : RIG_MAPS;
+}
+
 static int cold_map_host(void *device, void *host, uint64_t bytes, void **region, const char **fault)
 {
 	struct proxy *p = device;
 	struct region *r;
+	uint64_t rail;
+	bool inbound;
 
 	if (rig_rmt_proxy_faulted(p))
 		return rig_rmt_proxy_fault(p, fault);
+	if (rig_rmt_rails_window(p->m, host, bytes, &rail, &inbound))
+		return map_rail(p, rail, inbound, region, fault);
 	if (bytes > UINT64_MAX - (uintptr_t)host || !may_write((uintptr_t)host, (uintptr_t)host + bytes))
 		return rig_error_set(RIG_NEVER_MAPS,
 		        "%" PRIu64 " bytes from %p are not all memory that the process may write", bytes,

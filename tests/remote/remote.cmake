@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Jobs with real agents, on loopback.
-foreach(part IN ITEMS work failure kill)
+foreach(part IN ITEMS work failure kill rails)
   rig_test(test_remote_${part} SOURCES test_remote_${part}.c remote_support.c LINKS test_system folder_remote
     LABEL remote TIMEOUT 600 DEPENDS rig-agent rvx1-model firmware test_kernels)
 endforeach()
@@ -9,7 +9,7 @@ endforeach()
 add_library(remote_conform MODULE remote_conform.c)
 target_include_directories(remote_conform PRIVATE "${CMAKE_SOURCE_DIR}/src/remote" "${CMAKE_BINARY_DIR}/tests/contract/generated")
 target_link_libraries(remote_conform PRIVATE rig_headers rig_options rig_edge
-  $<TARGET_FILE:folder_remote> $<TARGET_FILE:folder_remote_abi> $<TARGET_FILE:folder_remote_control>
-  $<TARGET_FILE:folder_base> PkgConfig::SODIUM Threads::Threads)
+  $<TARGET_FILE:folder_remote> $<TARGET_FILE:folder_remote_rail> $<TARGET_FILE:folder_remote_abi> $<TARGET_FILE:folder_remote_control>
+  $<TARGET_FILE:folder_base> PkgConfig::SODIUM Threads::Threads ${CMAKE_DL_LIBS})
 add_dependencies(remote_conform folder_remote rig-conform)
 set_target_properties(remote_conform PROPERTIES PREFIX "")

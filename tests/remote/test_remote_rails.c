@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* Rails of a job: between this process and a machine, between two machines with work on both, and their end. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "remote_support.h"
+
+static struct agent_process agents[2];
+
+static int start(void **state)
+{
+	if (sys_setup(state))
+		return -1;
+	remote_agent(&agents[0], "sim:mem=64M");
+	remote_agent(&agents[1], "sim:mem=64M");
+	return 0;
+}
+
+static int end(void **state)
+{
+	remote_agent_end(&agents[0]);
+	remote_agent_end(&agents[1]);
+	return sys_teardown(state);
+}
+
+static const struct rig_remote_host *host_of(struct rig_device *d)
+{
+	const struct rig_remote_record *record = rig_capability(d, &rig_remote_key);
+
+	assert_non_null(record);
+	assert_int_equal(record->kind, RIG_REMOTE_HOST);
+	return &record->u.host;
+}
+
+static void await_count(const struct rig_remote_end *end, enum rig_remote_count count, uint64_t c)
+{
+	while (rig_remote_load(end, count) < c)
+		sys_nap();
+}
+
+/* Steps as one submission of the machine's queue, after `after`. */
+static struct rig_point submit_step(struct rig_device *cpu, enum rig_remote_step step,
+        const struct rig_remote_rail *rail, uint64_t c, const struct rig_point *after)
+{
+	uint32_t words[RIG_REMOTE_STEP_WORDS];
+	const struct rig_work part = {.kind = RIG_WORDS, .u.words = {words, RIG_REMOTE_STEP_WORDS}};
+	const struct rig_description description = {.version = RIG_EDGE_VERSION, .parts = &part, .nparts = 1};
+	struct rig_submission *s;
+	struct rig_point point;
+
+	rig_remote_step(words, step, rail, c);
+	sys_ok(rig_submission_make(cpu, &description, &s));
+	sys_ok(rig_submit(s, NULL, after, after ? 1 : 0, &point));
+	rig_submission_put(s);
+	return point;
+}
+
+static struct rig_buffer *area_buffer(struct rig_remote_job *job, struct rig_device *d,
+        const struct rig_remote_rail *rail, uint32_t machine, bool inbound)
+{
+	struct rig_remote_area area;
+	struct rig_buffer *b;
+
+	sys_ok(rig_remote_rail_area(job, rail, machine, inbound, &area));
+	sys_ok(rig_buffer_of_host(d, area.at, area.bytes, &b));
+	assert_null(rig_buffer_host(b));
+	return b;
+}
+
+enum { BYTES = 5000, COPY = 5120 };
+
+static const struct rig_remote_transfer one = {.src = 0, .dst = 0, .length = BYTES};
+
+static void bytes_go_out_by_a_rail_and_come_back_with_nobody_between(void **state)
+{
+	struct rig_remote_job *job = remote_connect(agents, 1, NULL);
+	struct rig_device *cpu = remote_open(job, "CPU", &agents[0]);
+	struct rig_device *board = remote_open(job, "RVX1:0", &agents[0]);
+	const struct rig_remote_host *host = host_of(cpu);
+	const struct rig_remote_rail *rail;
+	struct rig_buffer *in, *out;
+	uint64_t c;
+
+	(void)state;
+	sys_ok(host->rail(host->self, NULL, &one, 1, &one, 1, &rail));
+	assert_non_null(rail->local);
+	assert_int_equal(rail->local->outbound.bytes, 2 * COPY);
+	in = area_buffer(job, board, rail, 0, true);
+	out = area_buffer(job, board, rail, 0, false);
+	for (c = 1; c <= 6; c++) {
+		uint64_t copy = (c - 1) % 2 * COPY;
+		struct rig_point point = submit_step(cpu, RIG_REMOTE_AWAIT_ARRIVED, rail, c, NULL);
+		struct sys_launch move;
+
+		/* The board carries the bytes from one area to the other, once they have arrived. */
+		sys_copy_make(&move, in, copy, out, copy, BYTES);
+		sys_ok(rig_submit(move.submission, move.run, &point, 1, &point));
+		point = submit_step(cpu, RIG_REMOTE_ADVANCE, rail, c, &point);
+		sys_launch_end(&move);
+		sys_fill((uint8_t *)rail->local->outbound.at + copy, BYTES, c);
+		rail->local->ready(rail->local->ready_arg, c);
+		await_count(rail->local, RIG_REMOTE_ARRIVED, c);
+		assert_memory_equal((uint8_t *)rail->local->inbound.at + copy,
+		        (uint8_t *)rail->local->outbound.at + copy, BYTES);
+		sys_ok(rig_wait(point));
+	}
+	rig_buffer_put(in);
+	rig_buffer_put(out);
+	rig_remote_rail_put(rail);
+	sys_close(board);
+	sys_close(cpu);
+	rig_remote_close(job);
+}
+
+static void two_machines_pass_bytes_to_each_other(void **state)
+{
+	struct rig_remote_job *job = remote_connect(agents, 2, NULL);
+	struct rig_device *cpu[2], *board[2];
+	const struct rig_remote_host *host[2];
+	const struct rig_remote_rail *rail;
+	struct rig_buffer *out, *in, *from, *to;
+	struct rig_remote_stats before, after;
+	uint8_t sent[BYTES], got[BYTES];
+	struct rig_point point;
+	struct sys_launch move;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		cpu[i] = remote_open(job, "CPU", &agents[i]);
+		board[i] = remote_open(job, "RVX1:0", &agents[i]);
+		host[i] = host_of(cpu[i]);
+	}
+	sys_ok(host[0]->rail(host[0]->self, host[1], &one, 1, NULL, 0, &rail));
+	assert_null(rail->local);
+	out = area_buffer(job, board[0], rail, 0, false);
+	in = area_buffer(job, board[1], rail, 1, true);
+	from = sys_buffer(board[0], RIG_DEVICE, BYTES);
+	to = sys_buffer(board[1], RIG_DEVICE, BYTES);
+	sys_fill(sent, BYTES, 3);
+	sys_ok(rig_buffer_write(from, 0, sent, BYTES));
+	sys_ok(rig_remote_stats(job, 0, &before));
+	sys_copy_make(&move, from, 0, out, 0, BYTES);
+	sys_ok(rig_submit(move.submission, move.run, NULL, 0, &point));
+	(void)submit_step(cpu[0], RIG_REMOTE_ADVANCE, rail, 1, &point);
+	sys_launch_end(&move);
+	point = submit_step(cpu[1], RIG_REMOTE_AWAIT_ARRIVED, rail, 1, NULL);
+	sys_copy_make(&move, in, 0, to, 0, BYTES);
+	sys_ok(rig_submit(move.submission, move.run, &point, 1, &point));
+	sys_ok(rig_wait(point));
+	sys_launch_end(&move);
+	sys_ok(rig_remote_stats(job, 0, &after));
+	assert_true(after.received - before.received < BYTES);
+	sys_ok(rig_buffer_read(to, 0, got, BYTES));
+	assert_memory_equal(sent, got, BYTES);
+	rig_buffer_put(out);
+	rig_buffer_put(in);
+	rig_buffer_put(from);
+	rig_buffer_put(to);
+	rig_remote_rail_put(rail);
+	for (i = 0; i < 2; i++) {
+		sys_close(board[i]);
+		sys_close(cpu[i]);
+	}
+	rig_remote_close(job);
+}
+
+static void misuse_of_a_rail_is_told(void **state)
+{
+	static const struct rig_remote_transfer bad = {.src = 0, .dst = 0, .length = 0};
+	struct rig_remote_job *job = remote_connect(agents, 1, NULL),
+	                      *other = remote_connect(agents + 1, 1, NULL);
+	struct rig_device *cpu = remote_open(job, "CPU", &agents[0]);
+	struct rig_device *stranger = remote_open(other, "CPU", &agents[1]);
+	const struct rig_remote_host *host = host_of(cpu);
+	const struct rig_remote_rail *rail;
+
+	(void)state;
+	assert_int_equal(host->rail(host->self, host, &one, 1, NULL, 0, &rail), -EINVAL);
+	assert_int_equal(host->rail(host->self, NULL, &bad, 1, NULL, 0, &rail), -EINVAL);
+	assert_non_null(strstr(rig_error(), "send[0]"));
+	assert_int_equal(host->rail(host->self, host_of(stranger), &one, 1, NULL, 0, &rail), -EXDEV);
+	assert_int_equal(host->threads(host->self, 1, NULL, 0), 0);
+	sys_close(stranger);
+	rig_remote_close(other);
+	rig_remote_close(job);
+	assert_int_equal(host->rail(host->self, NULL, &one, 1, NULL, 0, &rail), -ECONNABORTED);
+	assert_non_null(strstr(rig_error(), "closed"));
+	rig_close(cpu);
+	rig_device_put(cpu);
+}
+
+static void a_killed_machine_raises_every_count_and_no_wait_blocks(void **state)
+{
+	struct rig_remote_job *job = remote_connect(agents, 2, NULL);
+	struct rig_device *cpu = remote_open(job, "CPU", &agents[0]);
+	const struct rig_remote_host *host = host_of(cpu);
+	const struct rig_remote_rail *rail;
+	const struct rig_remote_end *end;
+	struct sys_result result;
+
+	(void)state;
+	sys_ok(host->rail(host->self, NULL, &one, 1, &one, 1, &rail));
+	end = rig_remote_end_get(rail->local);
+	rig_remote_rail_put(rail);
+	assert_int_equal(kill(agents[1].process.pid, SIGKILL), 0);
+	await_count(end, RIG_REMOTE_ARRIVED, RIG_RAIL_FAILED);
+	await_count(end, RIG_REMOTE_SENT, RIG_RAIL_FAILED);
+	await_count(end, RIG_REMOTE_READY, RIG_RAIL_FAILED);
+	end->ready_fn(end->counts.at, 5);
+	assert_true(rig_remote_load(end, RIG_REMOTE_READY) == RIG_RAIL_FAILED);
+	assert_true(rig_remote_failed(job, NULL));
+	rig_close(cpu);
+	rig_device_put(cpu);
+	rig_remote_close(job);
+	/* Its memory stays while it is held. */
+	memset(end->outbound.at, 1, end->outbound.bytes);
+	rig_remote_end_put(end);
+	sys_finish(&agents[1].process, &result);
+	remote_agent(&agents[1], "sim:mem=64M");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(bytes_go_out_by_a_rail_and_come_back_with_nobody_between),
+	        cmocka_unit_test(two_machines_pass_bytes_to_each_other),
+	        cmocka_unit_test(misuse_of_a_rail_is_told),
+	        cmocka_unit_test(a_killed_machine_raises_every_count_and_no_wait_blocks),
+	};
+
+	return cmocka_run_group_tests(tests, start, end);
+}
