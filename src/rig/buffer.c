@@ -106,8 +106,11 @@ int rig_buffer_of_host(struct rig_device *device, void *host, uint64_t bytes, st
 	}
 	mem->region = region;
 	device->module->locate(device->handle, region, &mem->at);
-	mem->at.has_host = true;
-	mem->at.host = host;
+	/* Pages that stand for another machine's memory are none of the host's, and the driver says so. */
+	if (mem->at.has_host || !mem->at.has_address) {
+		mem->at.has_host = true;
+		mem->at.host = host;
+	}
 	*buffer = make(device, mem, region, &mem->at, bytes);
 	return *buffer ? 0 : no_host_memory();
 }
