@@ -13,8 +13,10 @@ doctor_finds_a_bound_function_usable() {
 }
 
 doctor_says_that_there_is_no_iommu() {
-	status 1 rigctl doctor "$(device a)"
+	status 1 rigctl doctor "$(place a)"
 	said 'without an IOMMU'
+	status 0 rigctl doctor "$(device a)"
+	said 'it reaches all memory'
 }
 
 doctor_says_how_a_foreign_function_becomes_usable() {

@@ -24,6 +24,15 @@ static const struct rig_doctor_row rows[] = {
         {"noiommu", RIG_FIX, RIG_OF_FUNCTION, rig_look_noiommu,
                 "the function is given out without an IOMMU: it then reaches all memory, and the device "
                 "string must ask for it"},
+        {"noiommu-on", RIG_NOTE, RIG_OF_FUNCTION, rig_look_noiommu_on,
+                "the function is given out without an IOMMU, as the device string asks: it reaches all "
+                "memory"},
+        {"noiommu-off", RIG_FIX, RIG_OF_FUNCTION, rig_look_noiommu_off,
+                "the device string asks for no-IOMMU, and the switch that says that the function may reach "
+                "all memory is off"},
+        {"noiommu-refused", RIG_FIX, RIG_OF_FUNCTION, rig_look_noiommu_refused,
+                "the device string asks for no-IOMMU, which the kernel refuses for a function behind an "
+                "IOMMU"},
         {"no-remapping", RIG_FIX, RIG_OF_MACHINE, rig_look_remapping,
                 "interrupts are not remapped: a function can forge any interrupt, so VFIO refuses the IOMMU "
                 "until the "

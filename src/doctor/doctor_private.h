@@ -101,6 +101,9 @@ void rig_look_reset(struct rig_exam *x);
 void rig_look_holder(struct rig_exam *x);
 
 void rig_look_noiommu(struct rig_exam *x);
+void rig_look_noiommu_on(struct rig_exam *x);
+void rig_look_noiommu_off(struct rig_exam *x);
+void rig_look_noiommu_refused(struct rig_exam *x);
 void rig_look_no_group(struct rig_exam *x);
 void rig_look_mates(struct rig_exam *x);
 void rig_look_mates_used(struct rig_exam *x);

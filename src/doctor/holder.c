@@ -24,13 +24,14 @@ struct search {
 	size_t bytes, file_bytes;
 };
 
-/* "4711 (rigctl)" is true while process 4711 has that name: the file stays behind, and numbers come back. */
-static bool is_alive(const char *root, const char *holder)
+/* "4711 (rigctl)" is true while process 4711 has that name: the file stays behind, and numbers come back. This
+   process is no other: its own lock, taken before the nodes are, stands in its way in nothing. */
+static bool is_other(const char *root, const char *holder)
 {
 	char path[PATH_MAX], comm[COMM_BYTES + 1], name[COMM_BYTES];
 	unsigned long pid;
 
-	if (sscanf(holder, "%lu (%15[^)]", &pid, name) != 2)
+	if (sscanf(holder, "%lu (%15[^)]", &pid, name) != 2 || pid == (unsigned long)getpid())
 		return false;
 	snprintf(path, sizeof(path), "/proc/%lu/comm", pid);
 	return rig_ksysfs_line(root, path, comm, sizeof(comm)) && strcmp(comm, name) == 0;
@@ -41,7 +42,7 @@ static int check_lock(struct search *q, const char *folder)
 	char path[PATH_MAX], holder[HOLDER];
 
 	snprintf(path, sizeof(path), "%s/%s", folder, q->s.bdf);
-	if (!rig_ksysfs_line(q->root, path, holder, sizeof(holder)) || !is_alive(q->root, holder))
+	if (!rig_ksysfs_line(q->root, path, holder, sizeof(holder)) || !is_other(q->root, holder))
 		return 0;
 	snprintf(q->text, q->bytes, "%s", holder);
 	snprintf(q->file, q->file_bytes, "%s", path);

@@ -13,23 +13,40 @@
 
 enum { LINE = 256, ADDRESS_BITS = 64 };
 
-/* Bridges stay with their drivers: the kernel counts them as harmless. */
-#define CLASS_BRIDGE 0x0604u
+/* Bridges stay with their driver, which the kernel counts as harmless if it is the ports' (pcieport). */
+#define CLASS_BRIDGE  0x0604u
+#define CLASS_BRIDGES 0x06u /* of all kinds: rigctl bind takes none */
 
-void rig_look_noiommu(struct rig_exam *x)
+static struct rig_finding *found_noiommu(struct rig_exam *x)
 {
 	char path[PATH_MAX];
 
-	if (!x->s.noiommu)
-		return;
 	snprintf(path, sizeof(path), RIG_GROUPS "/%d/name", x->s.group);
-	rig_command(
-	        rig_found(x, path, "vfio-noiommu"), "rigctl info %s,transport=noiommu   # as root", x->s.bdf);
+	return rig_found(x, path, "vfio-noiommu");
+}
+
+void rig_look_noiommu(struct rig_exam *x)
+{
+	if (x->s.noiommu && x->ask->way != RIG_DOCTOR_NOIOMMU)
+		rig_command(found_noiommu(x), "rigctl info %s,transport=noiommu   # as root", x->s.bdf);
+}
+
+void rig_look_noiommu_on(struct rig_exam *x)
+{
+	if (x->s.noiommu && x->ask->way == RIG_DOCTOR_NOIOMMU)
+		(void)found_noiommu(x);
+}
+
+void rig_look_noiommu_refused(struct rig_exam *x)
+{
+	if (rig_is_isolated(x) && x->ask->way == RIG_DOCTOR_NOIOMMU)
+		rig_command(rig_found(x, rig_attribute_path(x->s.bdf, "iommu_group"), "group %d", x->s.group),
+		        "# leave transport=noiommu out");
 }
 
 void rig_look_no_group(struct rig_exam *x)
 {
-	if (x->s.group < 0 && rig_has_iommu(x))
+	if (x->s.group < 0 && rig_has_iommu(x) && x->ask->way != RIG_DOCTOR_NOIOMMU)
 		(void)rig_found(x, rig_attribute_path(x->s.bdf, "iommu_group"), "no such link");
 }
 
@@ -60,7 +77,9 @@ static int check_mate(void *arg, const char *bdf, const char *driver, unsigned c
 		return 0;
 	f = rig_found(m->x, rig_attribute_path(bdf, "driver"), "group %d: %s is with %s%s%s", m->x->s.group,
 	        bdf, driver, used ? ", and " : "", used ? why : "");
-	if (!used)
+	if (!used && class_code >> 16 == CLASS_BRIDGES)
+		rig_command(f, "echo %s > " RIG_PCI_DRIVERS "/%s/unbind", bdf, driver);
+	else if (!used)
 		rig_command(
 		        f, "rigctl bind %s   # or the whole group: rigctl bind --group %s", bdf, m->x->s.bdf);
 	return 0;

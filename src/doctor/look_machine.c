@@ -63,7 +63,7 @@ static bool in_file(const struct rig_exam *x, const char *path, const char *what
 static bool lacks_iommu(const struct rig_exam *x)
 {
 	return !rig_has_iommu(x) && rig_tree_exists(x->root, "/sys/bus/pci") &&
-	       !(x->function && x->s.noiommu);
+	       !(x->function && x->s.noiommu) && x->ask->way != RIG_DOCTOR_NOIOMMU;
 }
 
 void rig_look_iommu_absent(struct rig_exam *x)
@@ -109,6 +109,18 @@ void rig_look_iommu_off(struct rig_exam *x)
 		               "describe the SMMU; then reboot");
 	if (!strstr(line, "iommu="))
 		rig_command(f, "# Debian: GRUB_CMDLINE_LINUX in /etc/default/grub, then update-grub");
+}
+
+/* The kernel looks at its switch when the driver takes the function. */
+void rig_look_noiommu_off(struct rig_exam *x)
+{
+	if (x->ask->way != RIG_DOCTOR_NOIOMMU || x->s.group >= 0 || switch_on(x, NOIOMMU))
+		return;
+	if (rig_tree_exists(x->root, NOIOMMU))
+		rig_command(rig_found(x, NOIOMMU, "N"), "echo Y > " NOIOMMU);
+	else if (rig_tree_exists(x->root, "/sys/module"))
+		rig_command(rig_found(x, "/sys/module", "no vfio with that switch"),
+		        "modprobe vfio enable_unsafe_noiommu_mode=1");
 }
 
 /* -- Interrupt remapping -- */
@@ -165,7 +177,8 @@ void rig_look_back_end(struct rig_exam *x)
 	bool type1 = rig_tree_exists(x->root, RIG_TYPE1), iommufd = rig_tree_exists(x->root, IOMMUFD);
 	enum rig_doctor_way way = x->ask->way;
 
-	if (!rig_tree_exists(x->root, "/sys/module") || (x->function && x->s.noiommu))
+	if (!rig_tree_exists(x->root, "/sys/module") || (x->function && x->s.noiommu) ||
+	        way == RIG_DOCTOR_NOIOMMU)
 		return;
 	if (way == RIG_DOCTOR_TYPE1 ? type1 : way == RIG_DOCTOR_IOMMUFD ? iommufd : type1 || iommufd)
 		return;

@@ -35,6 +35,19 @@ static void bridges_stay_with_their_driver(void **state)
 	tree_assert(t, TREE_BDF, "group-mate");
 }
 
+/* Linux 6.1 counts no driver of bridges but pcieport as harmless, and rigctl bind takes no bridge. */
+static void a_bridge_with_another_driver_is_taken_away_from_it(void **state)
+{
+	struct tree *t = *state;
+
+	tree_mate(t, "shpchp");
+	tree_attribute(t, TREE_MATE, "class", "0x060400\n");
+	tree_assert(t, TREE_BDF, "group-mate");
+	tree_finding(t, "group-mate", TREE_MATE " is with shpchp",
+	        "echo " TREE_MATE " > /sys/bus/pci/drivers/shpchp/unbind");
+	assert_null(strstr(tree_finding(t, "group-mate", "", "")->command, "rigctl bind"));
+}
+
 static void a_mate_that_the_machine_works_through_makes_the_group_unusable(void **state)
 {
 	struct tree *t = *state;
@@ -217,6 +230,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        TREE_TEST(each_mate_with_a_kernel_driver_is_named_with_its_command),
 	        TREE_TEST(bridges_stay_with_their_driver),
+	        TREE_TEST(a_bridge_with_another_driver_is_taken_away_from_it),
 	        TREE_TEST(a_mate_that_the_machine_works_through_makes_the_group_unusable),
 	        TREE_TEST(a_large_group_names_the_bridge_that_does_not_isolate),
 	        TREE_TEST(a_region_that_firmware_keeps_is_an_rmrr_and_stops),

@@ -95,6 +95,35 @@ static void groups_made_up_for_no_iommu_are_no_iommu(void **state)
 	tree_assert(t, NULL, "iommu-off");
 }
 
+/* rust-vmm#152, kata#12684: machines without an IOMMU, on which no-IOMMU is asked for. */
+static void who_asks_for_no_iommu_is_told_what_that_needs(void **state)
+{
+	struct tree *t = *state;
+	const struct rig_doctor_ask ask = {.bdf = TREE_BDF, .way = RIG_DOCTOR_NOIOMMU};
+
+	tree_assert_ask(t, &ask, "noiommu-refused");
+	tree_finding(t, "noiommu-refused", "group 12", "leave transport=noiommu out");
+	without_iommu(t);
+	tree_bind(t, TREE_BDF, "");
+	tree_file(t, "/sys/module/vfio_iommu_type1", NULL);
+	tree_file(t, "/sys/class/misc/iommu", NULL);
+	tree_file(t, "/sys/module/vfio", NULL);
+	tree_assert_ask(t, &ask, "noiommu-off driver");
+	tree_finding(t, "noiommu-off", "no vfio", "modprobe vfio enable_unsafe_noiommu_mode=1");
+	tree_file(t, "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "N\n");
+	tree_assert_ask(t, &ask, "noiommu-off driver");
+	tree_finding(
+	        t, "noiommu-off", "N", "echo Y > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode");
+	tree_file(t, "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "Y\n");
+	tree_assert_ask(t, &ask, "driver");
+	tree_bind(t, TREE_BDF, "vfio-pci");
+	tree_link(t, TREE_DEVICES TREE_BDF "/iommu_group", TREE_GROUP);
+	tree_file(t, TREE_GROUP "/name", "vfio-noiommu\n");
+	tree_file(t, "/dev/vfio/noiommu-12", "");
+	tree_assert_ask(t, &ask, "");
+	assert_non_null(strstr(tree_finding(t, "noiommu-on", "vfio-noiommu", "")->text, "all memory"));
+}
+
 /* unvme#23. */
 static void interrupts_that_are_not_remapped_need_the_switch_and_its_risk_is_said(void **state)
 {
@@ -176,6 +205,7 @@ int main(void)
 	                an_iommu_that_the_kernel_does_not_use_is_switched_on_by_the_command_line_of_its_vendor),
 	        TREE_TEST(a_machine_whose_firmware_shows_no_iommu_has_none),
 	        TREE_TEST(groups_made_up_for_no_iommu_are_no_iommu),
+	        TREE_TEST(who_asks_for_no_iommu_is_told_what_that_needs),
 	        TREE_TEST(interrupts_that_are_not_remapped_need_the_switch_and_its_risk_is_said),
 	        TREE_TEST(interrupts_of_other_architectures_are_not_judged),
 	        TREE_TEST(modules_that_are_not_loaded_are_named),
