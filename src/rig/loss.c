@@ -23,11 +23,13 @@ static void run_stop(struct rig_device *d)
 {
 	set_life(d, RT_STOPPING);
 	rig_rt_unlock(&d->lock);
+	rig_rt_hook(RT_HOOK_STOP, d);
 	d->module->stop(d->handle, d->stop_reason);
 	rig_rt_lock(&d->lock);
 	atomic_store_explicit(&d->dead->last, rig_rt_submitted(d), memory_order_release);
 	set_life(d, RT_ENDED);
 	rig_rt_unlock(&d->lock);
+	rig_rt_hook(RT_HOOK_ENDED, d);
 	rig_rt_reap(d);
 }
 
@@ -42,6 +44,7 @@ int rig_rt_enter(struct rig_device *d)
 	}
 	d->inflight++;
 	rig_rt_unlock(&d->lock);
+	rig_rt_hook(RT_HOOK_ENTERED, d);
 	return 0;
 }
 
@@ -151,6 +154,7 @@ void rig_rt_lose_finish(struct rig_device *d)
 {
 	struct rig_device *pending = d, *told = NULL;
 
+	rig_rt_hook(RT_HOOK_LOST, d);
 	rig_rt_visit(d);
 	d->spread_next = NULL;
 	while (pending) {

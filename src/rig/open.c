@@ -260,8 +260,10 @@ static int await_earlier(const char *name)
 		code = rig_error_set(-EBUSY,
 		        "%s is open in this process: close it first, or make an opener of another name",
 		        name);
-	else if (d)
+	else if (d) {
+		rig_rt_hook(RT_HOOK_EARLIER, d);
 		rig_rt_await_end(d);
+	}
 	if (d && !code)
 		rig_rt_reap(d);
 	rig_rt_visit_end(d);

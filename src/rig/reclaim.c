@@ -70,6 +70,7 @@ struct rig_rt_mem *rig_rt_cache_take(struct rig_device *d, enum rig_memory kind,
 	struct rig_rt_mem **at, *mem;
 	unsigned looks = 0;
 
+	rig_rt_hook(RT_HOOK_REUSE, d);
 	rig_rt_lock_raw(&d->memory);
 	at = &d->store.cache[bucket_of(kind, bytes)];
 	for (; (mem = *at) && looks < LOOKS; at = &mem->next, looks++)
@@ -93,6 +94,7 @@ struct rig_rt_mem *rig_rt_mem_cached(struct rig_device *d, enum rig_memory kind,
 	uint64_t rounded = rig_rt_class_of(bytes);
 	struct rig_rt_mem **at, *mem;
 
+	rig_rt_hook(RT_HOOK_REUSE, d);
 	if (d->facts.host_addresses)
 		kind = RIG_DEVICE;
 	if (!rig_rt_is_live(d) || bytes > __atomic_load_n(&d->store.budget, __ATOMIC_RELAXED))
@@ -180,6 +182,7 @@ void rig_rt_cache_give(struct rig_rt_mem *mem)
 {
 	struct rig_device *d = mem->owner;
 
+	rig_rt_hook(RT_HOOK_PUT, d);
 	if (!is_cached(mem) || mem->maps || !(is_only_of(mem, d->slot) || rig_rt_uses_settle(mem, d->slot)) ||
 	        !cache_push(d, mem))
 		give_slowly(d, mem);

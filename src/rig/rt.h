@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "hook.h"
 #include "lock.h"
 #include "rig.h"
 

@@ -302,6 +302,7 @@ __attribute__((always_inline)) static inline bool hand_over(struct rig_device *d
 	bool lost = false;
 	int answer;
 
+	rig_rt_hook(RT_HOOK_RECORDED, d);
 	*bits = rig_rt_bits(d->slot, value);
 	/* Before the call, so that memory is never seen unused while its work is under way. */
 	stamp(job, *bits);
@@ -346,6 +347,7 @@ static int grow(struct rig_device *d, const struct rig_rt_job *job, uint32_t nwa
 /* Waits, without the lock and the turn, until one more value than `seen` is reached. */
 static int await_room(struct rig_device *d, uint64_t seen)
 {
+	rig_rt_hook(RT_HOOK_LATER, d);
 	if (seen >= rig_rt_submitted(d)) {
 		rig_rt_lose(d, "room answered RIG_LATER while no work was under way", true);
 		return rig_rt_lost_error(d);
@@ -428,6 +430,7 @@ __attribute__((noinline)) static enum step take_full_turn(struct turn *t)
 		t->code = rig_rt_lost_error(d);
 		return STEP_FAIL;
 	}
+	rig_rt_hook(RT_HOOK_TURN, d);
 	t->seen = rig_rt_word(d->slot);
 	answer = ask_room(d, t->job, t->follow->n, false);
 	if (answer != RIG_FITS)
@@ -450,6 +453,7 @@ static inline enum step take_turn(struct turn *t)
 	rig_rt_lock(&d->lock);
 	if (__builtin_expect(!d->plain, 0))
 		return take_full_turn(t);
+	rig_rt_hook(RT_HOOK_TURN, d);
 	t->seen = rig_rt_word(d->slot);
 	answer = ask_room(d, t->job, t->follow->n, true);
 	if (__builtin_expect(answer != RIG_FITS, 0))

@@ -13,8 +13,10 @@
 
 bool rig_rt_turn_take_slow(struct rig_device *d)
 {
-	while (d->turn && rig_rt_life_of(d) == RT_LIVE)
+	while (d->turn && rig_rt_life_of(d) == RT_LIVE) {
+		rig_rt_hook(RT_HOOK_TURN_WAITS, d);
 		rig_rt_await(&d->changed, &d->lock, 0);
+	}
 	if (rig_rt_life_of(d) != RT_LIVE)
 		return false;
 	if (d->facts.may_block) {
@@ -43,6 +45,7 @@ static bool commit_now(struct rig_device *d, uint64_t value)
 	const char *failure = NULL;
 	int answer;
 
+	rig_rt_hook(RT_HOOK_COMMIT, d);
 	rig_rt_hot_begin(d);
 	answer = d->hot->commit(d->edge, value, &failure);
 	rig_rt_hot_end(d);
