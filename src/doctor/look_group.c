@@ -376,6 +376,10 @@ void rig_look_node(struct rig_exam *x)
 		return;
 	f = rig_found(
 	        x, n->path, "mode %03o, owner %u, group %u; the user is %u", n->mode, n->uid, n->gid, u.uid);
-	rig_command(
-	        f, "rigctl bind --user %u %s   # as root; or: chown %u %s", u.uid, x->s.bdf, u.uid, n->path);
+	if (n != &iommu)
+		rig_command(f, "rigctl bind --user %u %s   # as root; or: chown %u %s", u.uid, x->s.bdf,
+		        u.uid, n->path);
+	/* It is no function's, so bind does not hand it over. */
+	if (x->ask->way == RIG_DOCTOR_IOMMUFD && read_node(x, &iommu) && !may_open(&u, &iommu))
+		rig_command(f, "chown %u %s   # as root", u.uid, iommu.path);
 }

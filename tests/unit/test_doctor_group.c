@@ -202,6 +202,26 @@ static void a_node_that_the_user_may_not_open_is_handed_over(void **state)
 	tree_assert(t, TREE_BDF, "");
 }
 
+static void what_iommufd_needs_beside_the_functions_node_is_handed_over_too(void **state)
+{
+	struct tree *t = *state;
+	const struct rig_doctor_ask ask = {.bdf = TREE_BDF, .way = RIG_DOCTOR_IOMMUFD};
+	char command[64];
+
+	tree_file(t, "/dev/vfio/devices/vfio0", "");
+	tree_file(t, "/dev/iommu", "");
+	tree_assert_ask(t, &ask, "");
+	set_mode(t, "/dev/iommu", 0400);
+	tree_assert_ask(t, &ask, "permission");
+	snprintf(command, sizeof(command), "chown %u /dev/iommu", getuid());
+	assert_null(strstr(tree_finding(t, "permission", "mode 400", command)->command, "rigctl bind"));
+	set_mode(t, "/dev/vfio/devices/vfio0", 0400);
+	tree_assert_ask(t, &ask, "permission");
+	tree_finding(t, "permission", "mode 400", command);
+	snprintf(command, sizeof(command), "rigctl bind --user %u " TREE_BDF, getuid());
+	tree_finding(t, "permission", "mode 400", command);
+}
+
 static void a_captured_listing_stands_for_the_nodes(void **state)
 {
 	struct tree *t = *state;
@@ -240,6 +260,7 @@ int main(void)
 	        TREE_TEST(a_mask_that_leaves_too_little_room_stops),
 	        TREE_TEST(a_function_that_the_iommu_does_not_cover_is_told),
 	        TREE_TEST(a_node_that_the_user_may_not_open_is_handed_over),
+	        TREE_TEST(what_iommufd_needs_beside_the_functions_node_is_handed_over_too),
 	        TREE_TEST(a_captured_listing_stands_for_the_nodes),
 	};
 
