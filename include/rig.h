@@ -131,8 +131,8 @@ RIG_API int rig_open_io(const struct rig_io_opener *opener, struct rig_device **
 
 /* Waits for the work submitted before the call, loses the device with the reason "closed", and returns once
    the driver stopped it and no thread of the library holds it any more. Blocks. 0, also for a device that is
-   closed or lost. The driver gives the hardware up with the last reference, which images, submissions, buffers
-   and profiles of the device hold too; when that put has returned, anybody may open it. */
+   closed or lost. The driver gives the hardware up with the last reference, which images, submissions,
+   buffers and profiles of the device hold too; when that put has returned, anybody may open it. */
 RIG_API int rig_close(struct rig_device *device);
 
 RIG_API struct rig_device *rig_device_get(struct rig_device *device);

@@ -200,6 +200,10 @@ static int reset(struct rig_dev *dev)
 	if (!rig_pci_info(dev->pci)->resets)
 		return 0;
 	err = rig_pci_reset(dev->pci);
+	if (err == -EBUSY) {
+		rig_logf(&dev->options.log, RIG_LOG_WARN, "no reset before the boot: %s", rig_pci_error());
+		return 0;
+	}
 	if (err)
 		return rig_error_set(err, "reset before the boot: %s", rig_pci_error());
 	tell(dev, "reset", "");

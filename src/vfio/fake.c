@@ -463,12 +463,13 @@ static int irq_set(void *transport, const struct rig_vfio_irq *irq)
 	return 0;
 }
 
-static int reset(void *transport, unsigned reset_ms)
+static int reset(void *transport, unsigned reset_ms, bool ours)
 {
 	struct rig_fake *k = transport;
 	int err = enter(k, "reset");
 
 	(void)reset_ms;
+	(void)ours;
 	if (err)
 		return err;
 	rig_put_le16(k->memory[RIG_VFIO_CONFIG] + RIG_PCI_COMMAND, 0);

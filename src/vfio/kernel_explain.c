@@ -115,7 +115,8 @@ int rig_kexplain_node(const struct rig_kernel *k, int err, const char *path)
 		return rig_vfio_fail(err, NULL, "%s: opening %s", name_of(k), path);
 	return say(k, err, ASK(.only = ids),
 	        err == EBUSY
-	                ? "another process has it, which this user may not see: run rigctl doctor as root"
+	                ? "who has it is not to be seen: descriptors of this process's own, made without the "
+	                  "library, or a process of another user (rigctl doctor as root names that)"
 	                : NULL,
 	        "%s: opening %s", name_of(k), path);
 }

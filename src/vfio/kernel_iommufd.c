@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "bits.h"
+#include "clock.h"
 #include "dma.h"
 #include "error.h"
 #include "kernel_abi.h"
@@ -82,6 +83,17 @@ static int bind_device(struct rig_kernel *k)
 	return rig_kernel_ioctl(k, k->fd, RIG_KVFIO_DEVICE_BIND_IOMMUFD, &bind);
 }
 
+/* -EINVAL is what the kernel says of a second binding. */
+static int bind_patiently(struct rig_kernel *k)
+{
+	struct rig_deadline until = rig_deadline_in(NULL, RIG_KERNEL_HELD_NS);
+	int err;
+
+	while ((err = bind_device(k)) == -EINVAL && !*k->token && !rig_deadline_passed(&until))
+		rig_deadline_sleep(&until, RIG_KERNEL_LOOK_NS);
+	return err;
+}
+
 static int open_node(struct rig_kernel *k)
 {
 	char node[NODE_BYTES];
@@ -91,12 +103,12 @@ static int open_node(struct rig_kernel *k)
 	k->fd = k->env->sys->open(node, O_RDWR);
 	if (k->fd < 0)
 		return rig_kexplain_node(k, errno, node);
-	err = bind_device(k);
+	err = bind_patiently(k);
 	if (err == -EINVAL && *k->token)
 		return rig_vfio_fail(ENOTSUP, "Linux 6.19 or later takes one; else transport=type1",
 		        "%s: this kernel takes no token for its node (or the node is another process's)",
 		        k->sysfs.bdf);
-	if (err == -EINVAL) /* what the kernel says of a second binding */
+	if (err == -EINVAL)
 		return rig_kexplain_node(k, EBUSY, node);
 	return err < 0 ? rig_kexplain_device(k, err, "VFIO_DEVICE_BIND_IOMMUFD") : 0;
 }
@@ -358,5 +370,6 @@ const struct rig_vfio_ops rig_kiommufd_ops = {
         .export = rig_kernel_export,
         .irq_set = rig_kernel_irq_set,
         .reset = rig_kernel_reset,
+        .reset_check = rig_kernel_reset_check,
         .messages = rig_kernel_messages,
 };

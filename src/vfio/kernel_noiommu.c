@@ -349,5 +349,6 @@ const struct rig_vfio_ops rig_knoiommu_ops = {
         .export = rig_kernel_export,
         .irq_set = rig_kernel_irq_set,
         .reset = rig_kernel_reset,
+        .reset_check = rig_kernel_reset_check,
         .messages = rig_kernel_messages,
 };

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "clock.h"
 #include "irq.h"
 #include "kernel.h"
 #include "kernel_sys.h"
@@ -30,6 +31,11 @@ struct rig_kmodel {
 };
 
 enum { RIG_KERNEL_WATCHED = 2 }; /* ERR and REQ */
+
+/* A function that was let go of may be in the hands of a child between fork and exec still: so long it is asked
+ * for again, so often, before it counts as another's. */
+#define RIG_KERNEL_HELD_NS (500 * RIG_NS_PER_MS)
+#define RIG_KERNEL_LOOK_NS (2 * RIG_NS_PER_MS)
 
 struct rig_kernel {
 	struct rig_kernel *next; /* the process's functions, for hot reset */
@@ -102,14 +108,17 @@ void rig_kernel_watch_stop(struct rig_kernel *k);
 
 /* Whether a hot reset would hit nobody but this process; with a text of who else when not. */
 int rig_kernel_hot_check(struct rig_kernel *k);
-int rig_kernel_reset(void *transport, unsigned reset_ms);
+int rig_kernel_reset_check(void *transport);
+int rig_kernel_reset(void *transport, unsigned reset_ms, bool ours);
 
 /* -- kernel_select.c -- */
 
 int rig_kernel_attach(void *transport, const struct rig_vfio_sink *sink);
 void rig_kernel_close(void *transport);
 void rig_kernel_forked(void *transport);
-/* The process's functions: walk with the lock held. */
+/* The process's functions, one call each, between lock and unlock: none comes or goes meanwhile. */
+void rig_kernel_lock(void);
+void rig_kernel_unlock(void);
 void rig_kernel_each(void (*each)(void *arg, struct rig_kernel *k), void *arg);
 
 /* -- kernel_explain.c: failures in words, which are src/doctor's wherever it finds what is the matter -- */

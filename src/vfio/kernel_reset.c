@@ -13,13 +13,13 @@
 #include "text.h"
 
 /* A bus has 256 functions. */
-enum { ENTRIES_MOST = 256, NAMES_BYTES = 256 };
+enum { ENTRIES_MOST = 256, NAMES_BYTES = 256, BDF_BYTES = 16 };
 
 struct hot {
 	struct rig_kernel *k; /* which is to be reset */
 	struct rig_kvfio_hot_info *info;
 	const struct rig_kvfio_hot_entry *entry; /* while looking for its owner */
-	bool ours;
+	bool ours, open;                         /* the entry is in our hands; and a function of ours */
 	int group_fd[ENTRIES_MOST];
 	uint32_t groups;
 };
@@ -49,46 +49,64 @@ static void add_group(struct hot *h, int fd)
 		h->group_fd[h->groups++] = fd;
 }
 
-/* Type1: who has the group has the function. */
+static bool is_entry(const struct rig_kvfio_hot_entry *e, const struct rig_kernel *k)
+{
+	char bdf[BDF_BYTES];
+
+	name_entry(e, bdf, sizeof(bdf));
+	return strcmp(bdf, k->sysfs.bdf) == 0;
+}
+
+/* Type1: who has the group has the function. One that came by descriptors alone may be any. */
 static void look(void *arg, struct rig_kernel *other)
 {
 	struct hot *h = arg;
 
+	if (other != h->k && (is_entry(h->entry, other) || !*other->sysfs.bdf))
+		h->open = true;
 	if (!other->space || other->space->group_fd < 0 || other->sysfs.group != (int)h->entry->group)
 		return;
 	h->ours = true;
 	add_group(h, other->space->group_fd);
 }
 
-static bool is_ours(struct hot *h, const struct rig_kvfio_hot_entry *e)
+static void look_for(struct hot *h, const struct rig_kvfio_hot_entry *e)
 {
-	if (h->info->flags & RIG_KVFIO_HOT_RESET_DEV_ID)
-		return (h->info->flags & RIG_KVFIO_HOT_RESET_OWNED) || e->group != UINT32_MAX;
 	h->entry = e;
-	h->ours = false;
+	h->ours = h->open = false;
 	rig_kernel_each(look, h);
-	return h->ours;
+	if (is_entry(e, h->k))
+		h->open = false;
+	if (h->info->flags & RIG_KVFIO_HOT_RESET_DEV_ID)
+		h->ours = (h->info->flags & RIG_KVFIO_HOT_RESET_OWNED) || e->group != UINT32_MAX;
 }
 
-static int check(struct hot *h)
+/* What stands in the way; `ours`: not what this process has open. */
+static int check(struct hot *h, bool ours)
 {
-	char names[NAMES_BYTES], bdf[16];
+	char names[NAMES_BYTES], bdf[BDF_BYTES];
 	struct rig_ksysfs s;
 	struct rig_text text;
 	bool all = true;
 
 	rig_text_init(&text, names, sizeof(names));
 	for (uint32_t i = 0; i < h->info->count && i < ENTRIES_MOST; i++) {
-		if (is_ours(h, &h->info->entry[i]))
+		look_for(h, &h->info->entry[i]);
+		if (h->ours && (ours || !h->open))
 			continue;
 		name_entry(&h->info->entry[i], bdf, sizeof(bdf));
 		if (rig_ksysfs_read(h->k->env->root, bdf, &s))
 			s.driver[0] = 0;
-		rig_text_addf(&text, "%s%s (%s)", all ? "" : ", ", bdf, *s.driver ? s.driver : "no driver");
+		rig_text_addf(&text, "%s%s (%s)", all ? "" : ", ", bdf,
+		        h->ours     ? "which this process has open"
+		        : *s.driver ? s.driver
+		                    : "no driver");
 		all = false;
 	}
 	return all ? 0
-	           : rig_vfio_fail(EBUSY, "take those functions too, or let go of them",
+	           : rig_vfio_fail(EBUSY,
+	                     ours ? "take those functions too, or let go of them"
+	                          : "close those functions first",
 	                     "a hot reset of %s would also reset %s", h->k->sysfs.bdf, names);
 }
 
@@ -99,7 +117,8 @@ static void free_hot(struct hot *h)
 	free(h);
 }
 
-static int find(struct rig_kernel *k, struct hot **out)
+/* With rig_kernel_lock held. */
+static int find(struct rig_kernel *k, bool ours, struct hot **out)
 {
 	struct hot *h = calloc(1, sizeof(*h));
 	int err;
@@ -111,7 +130,7 @@ static int find(struct rig_kernel *k, struct hot **out)
 	if (err < 0)
 		err = rig_vfio_fail(err, NULL, "%s has no reset of its own and no hot reset", k->sysfs.bdf);
 	else
-		err = check(h);
+		err = check(h, ours);
 	if (err)
 		free_hot(h);
 	else
@@ -119,23 +138,38 @@ static int find(struct rig_kernel *k, struct hot **out)
 	return err;
 }
 
-int rig_kernel_hot_check(struct rig_kernel *k)
+static int try(struct rig_kernel *k, bool ours)
 {
 	struct hot *h = NULL;
-	int err = find(k, &h);
+	int err;
 
+	rig_kernel_lock();
+	err = find(k, ours, &h);
+	rig_kernel_unlock();
 	free_hot(h);
 	return err;
 }
 
-static int hot_reset(struct rig_kernel *k)
+int rig_kernel_hot_check(struct rig_kernel *k)
+{
+	return try(k, true);
+}
+
+int rig_kernel_reset_check(void *transport)
+{
+	struct rig_kernel *k = transport;
+
+	return k->flags & RIG_KVFIO_DEVICE_RESETS ? 0 : try(k, false);
+}
+
+static int hot_reset_locked(struct rig_kernel *k, bool ours)
 {
 	union {
 		struct rig_kvfio_hot_reset head;
 		unsigned char bytes[sizeof(struct rig_kvfio_hot_reset) + ENTRIES_MOST * sizeof(int32_t)];
 	} r = {.bytes = {0}};
 	struct hot *h = NULL;
-	int err = find(k, &h);
+	int err = find(k, ours, &h);
 
 	if (err)
 		return err;
@@ -150,15 +184,26 @@ static int hot_reset(struct rig_kernel *k)
 	return err < 0 ? rig_vfio_fail(err, NULL, "a hot reset of %s", k->sysfs.bdf) : 0;
 }
 
+/* No function of ours is opened between the look and the reset. */
+static int hot_reset(struct rig_kernel *k, bool ours)
+{
+	int err;
+
+	rig_kernel_lock();
+	err = hot_reset_locked(k, ours);
+	rig_kernel_unlock();
+	return err;
+}
+
 /* The kernel has deadlines of its own, of at most a minute. */
-int rig_kernel_reset(void *transport, unsigned reset_ms)
+int rig_kernel_reset(void *transport, unsigned reset_ms, bool ours)
 {
 	struct rig_kernel *k = transport;
 	int err;
 
 	(void)reset_ms;
 	if (!(k->flags & RIG_KVFIO_DEVICE_RESETS))
-		return hot_reset(k);
+		return hot_reset(k, ours);
 	err = rig_kernel_ioctl(k, k->fd, RIG_KVFIO_DEVICE_RESET, NULL);
 	return err < 0 ? rig_vfio_fail(
 	                         err, "see the kernel's log (dmesg)", "VFIO_DEVICE_RESET of %s", k->sysfs.bdf)

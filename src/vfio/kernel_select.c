@@ -37,12 +37,20 @@ static void delist(struct rig_kernel *k)
 	pthread_mutex_unlock(&lock);
 }
 
-void rig_kernel_each(void (*each)(void *arg, struct rig_kernel *k), void *arg)
+void rig_kernel_lock(void)
 {
 	pthread_mutex_lock(&lock);
+}
+
+void rig_kernel_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+void rig_kernel_each(void (*each)(void *arg, struct rig_kernel *k), void *arg)
+{
 	for (struct rig_kernel *k = first; k; k = k->next)
 		each(arg, k);
-	pthread_mutex_unlock(&lock);
 }
 
 /* -- The life of one -- */

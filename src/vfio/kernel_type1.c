@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bits.h"
+#include "clock.h"
 #include "dma.h"
 #include "error.h"
 #include "kernel_abi.h"
@@ -62,7 +63,8 @@ static int check_group(struct rig_kernel *k, int fd)
 	return 0;
 }
 
-static int open_group(struct rig_kernel *k, int *fd)
+/* -EAGAIN, without a text: it is somebody's, and the caller has time. */
+static int open_group(struct rig_kernel *k, bool waits, int *fd)
 {
 	char node[NODE_BYTES];
 	int err;
@@ -71,6 +73,8 @@ static int open_group(struct rig_kernel *k, int *fd)
 		return rig_kexplain_no_group(k);
 	snprintf(node, sizeof(node), "/dev/vfio/%d", k->sysfs.group);
 	*fd = k->env->sys->open(node, O_RDWR);
+	if (*fd < 0 && errno == EBUSY && waits)
+		return -EAGAIN;
 	if (*fd < 0)
 		return rig_kexplain_node(k, errno, node);
 	err = check_group(k, *fd);
@@ -90,14 +94,14 @@ static int join_container(struct rig_kernel *k, int container, int group)
 }
 
 /* A container of its own for the group. With rig_kspace_lock held. */
-static int make_space(struct rig_kernel *k, struct rig_kspace **out)
+static int make_space(struct rig_kernel *k, bool waits, struct rig_kspace **out)
 {
 	const struct rig_ksys *sys = k->env->sys;
 	int container, group = -1, err = open_container(k, &container);
 
 	if (err)
 		return err;
-	err = open_group(k, &group);
+	err = open_group(k, waits, &group);
 	if (err)
 		goto close_container;
 	err = join_container(k, container, group);
@@ -138,7 +142,7 @@ static int take_space(struct rig_kernel *k, const struct rig_pci_fds *fds, struc
 	return err ? err : rig_vfio_fail(ENOMEM, NULL, "an address space");
 }
 
-static int find_space(struct rig_kernel *k, const struct rig_pci_fds *fds)
+static int try_space(struct rig_kernel *k, const struct rig_pci_fds *fds, bool waits)
 {
 	int err = 0;
 
@@ -148,9 +152,20 @@ static int find_space(struct rig_kernel *k, const struct rig_pci_fds *fds)
 	} else {
 		k->space = rig_kspace_join(RIG_KSPACE_TYPE1, k->sysfs.group);
 		if (!k->space)
-			err = make_space(k, &k->space);
+			err = make_space(k, waits, &k->space);
 	}
 	rig_kspace_unlock();
+	return err;
+}
+
+static int find_space(struct rig_kernel *k, const struct rig_pci_fds *fds)
+{
+	struct rig_deadline until = rig_deadline_in(NULL, RIG_KERNEL_HELD_NS);
+	int err;
+
+	/* Without the lock between two looks: who lets go may need it. */
+	while ((err = try_space(k, fds, !rig_deadline_passed(&until))) == -EAGAIN)
+		rig_deadline_sleep(&until, RIG_KERNEL_LOOK_NS);
 	return err;
 }
 
@@ -331,5 +346,6 @@ const struct rig_vfio_ops rig_ktype1_ops = {
         .export = rig_kernel_export,
         .irq_set = rig_kernel_irq_set,
         .reset = rig_kernel_reset,
+        .reset_check = rig_kernel_reset_check,
         .messages = rig_kernel_messages,
 };

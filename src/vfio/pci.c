@@ -230,9 +230,14 @@ static void fini(struct rig_pci *f)
 /* No sink call comes after it, so what the sink uses may go. */
 static void close_transport(struct rig_pci *f)
 {
-	f->ops->close(f->transport);
+	/* First: what is mapped of a function keeps it open, and who was told that it is free would find it
+	   taken. Blank, so that the sink leaves them alone. */
+	pthread_mutex_lock(&f->region_lock);
+	f->blank = true;
 	for (unsigned i = 0; i < RIG_VFIO_REGIONS; i++)
 		rig_region_unmap(&f->region[i]);
+	pthread_mutex_unlock(&f->region_lock);
+	f->ops->close(f->transport);
 }
 
 /* What the options handed over is theirs no more, whatever happened. */

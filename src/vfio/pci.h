@@ -169,10 +169,14 @@ int rig_pci_memory_decode(struct rig_pci *f, bool on);
  * Windows and DMA mappings stay valid. The caller sees to it that no other thread expects the device to
  * work meanwhile.
  *	-ENOTSUP	the function offers no reset
+ *	-EBUSY		its only reset is one of the whole bus, which would also hit functions that are not
+ *			this process's, or that it has open: the text names them, nothing was touched
  *	-ETIMEDOUT	not ready in time; the function is gone
  *	other		what the far side answered; the function was not reset, DMA stays forbidden
  */
 int rig_pci_reset(struct rig_pci *f);
+/* The same, also where it resets functions that this process has open, which count as reset from outside then. */
+int rig_pci_reset_bus(struct rig_pci *f);
 
 /* -- Gone -- */
 

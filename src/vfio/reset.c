@@ -31,15 +31,15 @@ static int await_ready(struct rig_pci *f)
 }
 
 /* A reset can be refused because the function is not there any more, and then it is gone, not unwilling. */
-static int reset(struct rig_pci *f)
+static int reset(struct rig_pci *f, bool ours)
 {
-	int err = rig_gone_settle(&f->gone, f->ops->reset(f->transport, f->reset_ms));
+	int err = rig_gone_settle(&f->gone, f->ops->reset(f->transport, f->reset_ms, ours));
 	int there = err && !rig_gone_is(&f->gone) ? rig_pci_check(f) : 0;
 
 	return there ? there : err;
 }
 
-int rig_pci_reset(struct rig_pci *f)
+static int reset_all(struct rig_pci *f, bool ours)
 {
 	uint32_t command;
 	int err;
@@ -48,11 +48,13 @@ int rig_pci_reset(struct rig_pci *f)
 		return rig_gone_fail(&f->gone);
 	if (!f->info.resets)
 		return rig_vfio_fail(ENOTSUP, NULL, "the function offers no reset");
-	err = rig_config_command(f, 0, RIG_PCI_COMMAND_MASTER, &command);
+	err = ours || !f->ops->reset_check ? 0 : f->ops->reset_check(f->transport);
+	if (!err)
+		err = rig_config_command(f, 0, RIG_PCI_COMMAND_MASTER, &command);
 	if (!err)
 		rig_peer_interrupt(f);
 	if (!err)
-		err = reset(f);
+		err = reset(f, ours);
 	if (!err)
 		err = await_ready(f);
 	if (!err)
@@ -62,4 +64,14 @@ int rig_pci_reset(struct rig_pci *f)
 	if (!err)
 		rig_peer_renew(f);
 	return err;
+}
+
+int rig_pci_reset(struct rig_pci *f)
+{
+	return reset_all(f, false);
+}
+
+int rig_pci_reset_bus(struct rig_pci *f)
+{
+	return reset_all(f, true);
 }

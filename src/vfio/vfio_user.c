@@ -463,10 +463,11 @@ static int irq_set(void *transport, const struct rig_vfio_irq *irq)
 	return rig_vfio_fail(EINVAL, NULL, "vfio-user: interrupt action %d", (int)irq->action);
 }
 
-static int reset(void *transport, unsigned reset_ms)
+static int reset(void *transport, unsigned reset_ms, bool ours)
 {
 	struct rig_vuser_call c = {.command = RIG_VUSER_RESET, .deadline_ms = reset_ms};
 
+	(void)ours;
 	return call(transport, &c);
 }
 

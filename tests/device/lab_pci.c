@@ -106,9 +106,9 @@ static void answers(struct rig_pci *f, uint32_t word)
 	lab_check(rig_win_load32(&win, EDU_LIVENESS) == ~word, "the function answers");
 }
 
-static int reset_of(struct rig_pci *f, const char *when)
+static int reset_of(struct rig_pci *f, const char *when, bool bus)
 {
-	int err = rig_pci_reset(f);
+	int err = bus ? rig_pci_reset_bus(f) : rig_pci_reset(f);
 
 	printf("a reset %s: %d: %s\n", when, err, err ? rig_pci_error() : "done");
 	return err;
@@ -129,20 +129,24 @@ void check_hot(char **argument)
 	enum raw_transport transport = raw_transport_of(argument[2]);
 
 	if (transport == RAW_NOIOMMU) {
-		lab_check(reset_of(one, "without a group") == -ENOTSUP, "no reset is offered");
+		lab_check(reset_of(one, "without a group", false) == -ENOTSUP, "no reset is offered");
 		answers(one, 0x12345678);
 		rig_pci_close(one);
 		return;
 	}
-	lab_check(!reset_of(one, "of the whole group"), "a group that is this process's may be reset");
+	lab_check(!reset_of(one, "of the whole group", false), "a group that is this process's may be reset");
 	must_run(argument[3]);
-	lab_check(reset_of(one, "without the other") < 0,
+	lab_check(reset_of(one, "without the other", false) < 0,
 	        "a reset that hits a function of nobody's is refused");
 	if (transport == RAW_IOMMUFD)
 		lab_check(strstr(rig_pci_error(), argument[1]), "and the text names that function");
 	must_run(argument[4]);
 	other = take(argument[1], argument[2]);
-	lab_check(!reset_of(one, "with both"), "with both in hand the bus is reset");
+	lab_check(reset_of(one, "with both", false) == -EBUSY,
+	        "one that hits a function of this process's is refused unless asked for");
+	lab_check(strstr(rig_pci_error(), argument[1]), "and the text names that function");
+	answers(other, 0x01020304);
+	lab_check(!reset_of(one, "of both", true), "asked for, the bus is reset");
 	answers(one, 0x12345678);
 	answers(other, 0x87654321);
 	rig_pci_close(other);

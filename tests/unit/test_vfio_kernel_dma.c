@@ -363,7 +363,7 @@ static void a_hot_reset_ends_dma_bufs_of_others_and_they_are_mapped_again(void *
 	f = take(RIG_PCI_IOMMUFD, FAKE_KERNEL_BDF0);
 	peer = take(RIG_PCI_IOMMUFD, FAKE_KERNEL_BDF1);
 	assert_int_equal(rig_pci_map_peer(f, peer, 2, 0, 0x1000, RIG_DMA_WRITE, &d), 0);
-	assert_int_equal(rig_pci_reset(f), 0);
+	assert_int_equal(rig_pci_reset_bus(f), 0);
 	assert_int_equal(kernel.function[0].hot_resets, 1);
 	assert_int_equal(kernel.exported, 2);
 	assert_int_equal(kernel.maps, 1);

@@ -203,6 +203,50 @@ static void a_hot_reset_that_hits_only_ours_is_done(void **state)
 	rig_pci_close(f);
 }
 
+static struct rig_pci *take_by(enum rig_pci_transport which, const char *bdf)
+{
+	const struct rig_kernel_want want = {.bdf = bdf, .which = which};
+	struct rig_pci_options o = {.kind = RIG_PCI_OPS};
+	struct rig_pci *f = NULL;
+
+	if (rig_kernel_open(&kernel.env, &want, &notes, &o.ops, &o.transport) ||
+	        rig_pci_open(&f, &o, NULL, 0))
+		fail_msg("%s", rig_pci_error());
+	return f;
+}
+
+static void a_hot_reset_spares_what_this_process_has_open_unless_it_is_asked_to_hit_it(void **state)
+{
+	static const enum rig_pci_transport ways[] = {RIG_PCI_TYPE1, RIG_PCI_IOMMUFD};
+
+	(void)state;
+	kernel.function[0].flags = RIG_KVFIO_DEVICE_PCI;
+	kernel.hot_group = 12;
+	for (unsigned i = 0; i < 2; i++) {
+		struct rig_pci *f, *other;
+		unsigned done = kernel.function[0].hot_resets;
+		uint32_t before, after;
+
+		kernel.hot_owned = ways[i] == RIG_PCI_IOMMUFD;
+		f = take_by(ways[i], FAKE_KERNEL_BDF0);
+		other = take_by(ways[i], FAKE_KERNEL_BDF1);
+		assert_int_equal(rig_pci_bus_master(f, true), 0);
+		assert_int_equal(rig_pci_config_read(f, 4, 2, &before), 0);
+		assert_int_equal(rig_pci_reset(f), -EBUSY);
+		assert_non_null(strstr(rig_pci_error(), FAKE_KERNEL_BDF1 " (which this process has open)"));
+		assert_null(strstr(rig_pci_error(), FAKE_KERNEL_BDF0 " ("));
+		assert_int_equal(kernel.function[0].hot_resets, done);
+		assert_int_equal(rig_pci_config_read(f, 4, 2, &after), 0);
+		assert_int_equal(after, before);
+		assert_int_equal(rig_pci_reset_bus(f), 0);
+		assert_int_equal(kernel.function[0].hot_resets, done + 1);
+		rig_pci_close(other);
+		assert_int_equal(rig_pci_reset(f), 0);
+		assert_int_equal(kernel.function[0].hot_resets, done + 2);
+		rig_pci_close(f);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -217,6 +261,7 @@ int main(void)
 	        TEST(a_reset_is_the_functions_own_where_it_has_one),
 	        TEST(a_hot_reset_that_would_hit_others_is_not_offered_and_they_are_named),
 	        TEST(a_hot_reset_that_hits_only_ours_is_done),
+	        TEST(a_hot_reset_spares_what_this_process_has_open_unless_it_is_asked_to_hit_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

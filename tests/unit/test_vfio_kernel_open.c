@@ -193,7 +193,7 @@ static void a_second_binding_is_said_to_be_one(void **state)
 	(void)state;
 	kernel.fail_nr = 118;
 	kernel.fail_errno = EINVAL;
-	refused(RIG_PCI_IOMMUFD, -EBUSY, "another process");
+	refused(RIG_PCI_IOMMUFD, -EBUSY, "a process of another user");
 }
 
 static void no_iommu_is_never_taken_unasked(void **state)
@@ -428,6 +428,57 @@ static void bars_have_their_bus_addresses_and_their_holes(void **state)
 	rig_pci_close(f);
 }
 
+static void what_is_mapped_of_a_function_goes_before_its_descriptors(void **state)
+{
+	static const enum rig_pci_transport ways[] = {RIG_PCI_TYPE1, RIG_PCI_IOMMUFD};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct rig_pci *f = must_open(ways[i]);
+		struct rig_win win;
+
+		assert_int_equal(rig_pci_window(f, 2, 0, 4096, 0, &win), 0);
+		assert_non_null(rig_win_host(&win));
+		rig_pci_close(f);
+		assert_int_equal(kernel.closed_mapped, 0);
+	}
+}
+
+/* As a child between fork and exec has it. */
+static void a_function_that_is_let_go_of_a_moment_later_is_waited_for(void **state)
+{
+	enum { LOOKS = 3 };
+
+	(void)state;
+	kernel.fail_path = "/dev/vfio/12";
+	kernel.fail_path_errno = EBUSY;
+	kernel.fail_path_times = LOOKS;
+	rig_pci_close(must_open(RIG_PCI_TYPE1));
+	assert_null(kernel.fail_path);
+	kernel.fail_nr = 118;
+	kernel.fail_errno = EINVAL;
+	kernel.fail_times = LOOKS;
+	rig_pci_close(must_open(RIG_PCI_IOMMUFD));
+	assert_int_equal(kernel.fail_nr, 0);
+}
+
+/* The function's own lock names this process, and is not what stands in its way. */
+static void this_process_is_not_called_another_one(void **state)
+{
+	char file[64], pid[32];
+
+	(void)state;
+	snprintf(pid, sizeof(pid), "%ld", (long)getpid());
+	snprintf(file, sizeof(file), "%s (test_vfio_kern)\n", pid);
+	fake_kernel_file(&kernel, "/run/rig-vfio/" FAKE_KERNEL_BDF0, file);
+	snprintf(file, sizeof(file), "/proc/%s/comm", pid);
+	fake_kernel_file(&kernel, file, "test_vfio_kern\n");
+	kernel.fail_path = "/dev/vfio/12";
+	kernel.fail_path_errno = EBUSY;
+	refused(RIG_PCI_TYPE1, -EBUSY, "this process's own");
+	assert_null(strstr(rig_pci_error(), pid));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -443,6 +494,9 @@ int main(void)
 	        TEST(a_reserved_region_is_called_what_it_is),
 	        TEST(no_interrupt_remapping_is_explained_with_its_risk),
 	        TEST(a_second_binding_is_said_to_be_one),
+	        TEST(what_is_mapped_of_a_function_goes_before_its_descriptors),
+	        TEST(a_function_that_is_let_go_of_a_moment_later_is_waited_for),
+	        TEST(this_process_is_not_called_another_one),
 	        TEST(no_iommu_is_never_taken_unasked),
 	        TEST(no_iommu_behind_an_iommu_is_refused),
 	        TEST(a_sleeping_function_is_not_touched),

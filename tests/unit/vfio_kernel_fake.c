@@ -133,8 +133,11 @@ static int fake_open(const char *path, int flags)
 	(void)flags;
 	if (told_to_fail())
 		return fail(EIO);
-	if (k->fail_path && !strcmp(path, k->fail_path))
+	if (k->fail_path && !strcmp(path, k->fail_path)) {
+		if (k->fail_path_times && --k->fail_path_times == 0)
+			k->fail_path = NULL;
 		return fail(k->fail_path_errno);
+	}
 	if (!strcmp(path, "/dev/vfio/vfio"))
 		return give(CONTAINER, 0);
 	if (!strcmp(path, "/dev/vfio/12") || !strcmp(path, "/dev/vfio/noiommu-12"))
@@ -170,11 +173,27 @@ static void drop_irqs(struct fake_kernel_function *f)
 	}
 }
 
+/* A mapping keeps a function open, as a descriptor does. Which of them is mapped is the file's name. */
+static bool is_mapped(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	bool found = false;
+
+	while (maps && !found && fgets(line, sizeof(line), maps))
+		found = strstr(line, "memfd:fake-device") != NULL;
+	if (maps)
+		(void)fclose(maps);
+	return found;
+}
+
 /* The device's last descriptor takes its interrupts along. */
 static int fake_close(int fd)
 {
 	bool device = fds[fd].kind == DEVICE;
 
+	if (device && is_mapped())
+		k->closed_mapped++;
 	fds[fd].kind = NOTHING;
 	for (unsigned i = 0; i < FDS_MOST && device; i++)
 		device = fds[i].kind != DEVICE || fds[i].function != fds[fd].function;
@@ -521,8 +540,11 @@ static int fake_ioctl(int fd, unsigned long request, void *arg)
 
 	if (told_to_fail())
 		return fail(EIO);
-	if (k->fail_nr && nr == k->fail_nr)
+	if (k->fail_nr && nr == k->fail_nr) {
+		if (k->fail_times && --k->fail_times == 0)
+			k->fail_nr = 0;
 		return fail(k->fail_errno);
+	}
 	switch (fds[fd].kind) {
 	case CONTAINER:
 		return container_ioctl(nr, arg);

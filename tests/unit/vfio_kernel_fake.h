@@ -47,13 +47,16 @@ struct fake_kernel {
 	bool binds_token;            /* iommufd takes the owner's token */
 	const char *fail_path;       /* this node cannot be opened: fail_path_errno */
 	int fail_path_errno;
-	unsigned hot_group; /* of the function that a hot reset would hit too */
-	bool hot_owned;     /* all functions of a hot reset are the iommufd's */
-	unsigned joins;     /* of the group to a container */
+	unsigned fail_path_times; /* so often; 0: always */
+	unsigned hot_group;       /* of the function that a hot reset would hit too */
+	bool hot_owned;           /* all functions of a hot reset are the iommufd's */
+	unsigned joins;           /* of the group to a container */
 	uint64_t entry_limit;
 	unsigned file_maps; /* mappings made by file */
 	unsigned fail_nr;   /* this ioctl (the number after ';') fails with fail_errno; 0: none */
 	int fail_errno;
+	unsigned fail_times;       /* so often; 0: always */
+	unsigned closed_mapped;    /* descriptors of a function that went while it was mapped */
 	unsigned calls, fail_call; /* system calls so far; the one that fails with EIO, 0: none */
 	uint64_t unmap_less;       /* type1's unmap undoes so many bytes less */
 	bool tells_pa;             /* no-IOMMU: GET_PA exists */
