@@ -97,6 +97,12 @@ static void judge(
 	if (bytes && said[0] >= '0' && said[0] <= '2') {
 		result->end = (enum conform_end)(said[0] - '0');
 		(void)snprintf(result->text, sizeof(result->text), "%s", said + 1);
+		/* A sanitizer that found something says so by the status. */
+		if (result->end != CONFORM_FAILED && !(WIFEXITED(status) && !WEXITSTATUS(status))) {
+			result->end = CONFORM_FAILED;
+			(void)snprintf(result->text, sizeof(result->text),
+			        "its process ended with status 0x%x, after the law", status);
+		}
 	} else if (!in_time) {
 		(void)snprintf(result->text, sizeof(result->text), "did not end within %llu s",
 		        (unsigned long long)(ms / 1000));
