@@ -4,6 +4,7 @@
 
 #include "rig_vfio.h"
 #include "rigctl.h"
+#include "via.h"
 
 bool verbose;
 
@@ -26,8 +27,11 @@ int open_device(const char *text, struct rig_device **device)
 	const struct rig_vfio_options options = {
 	        .version = RIG_EDGE_VERSION, .guard = true, .log = verbose ? say : NULL};
 	struct rig_opener *opener;
-	int err = rig_vfio_opener(text, &options, &opener);
+	int err;
 
+	if (via.machine)
+		return via_open(text, device);
+	err = rig_vfio_opener(text, &options, &opener);
 	if (err)
 		return complain(EXIT_USAGE, "%s", rig_error());
 	err = rig_open(opener, device);

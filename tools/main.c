@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "rigctl.h"
+#include "via.h"
 
 static const struct command *const commands[] = {&command_list, &command_doctor, &command_info, &command_bind,
         &command_unbind, &command_run, &command_bench, &command_regs, &command_reset};
@@ -28,6 +29,12 @@ static const char devices_text[] =
         "aperture=SIZE (a power of two from 16M; all of the memory), queues=N (2 to 8; 2), clock-hz=N, "
         "clock-drift=PPM, clock-step=US/MS and "
         "fault=NAME[=N] (those of rvx1-model(1); several joined by +).";
+
+static const char via_text[] =
+        "With --via HOST:PORT the commands list, info DEVICE, run, bench DEVICE and copy DEVICE BYTES (there "
+        "and "
+        "back) work on the devices that a rig-agent(1) serves there; DEVICE is then a name that list shows. "
+        "--key FILE, or RIG_KEY in the environment, is the file with the key that both have.";
 
 static const char *const statuses[] = {
         "0  done",
@@ -115,6 +122,8 @@ static void print_usage(FILE *to)
 	        "\n  -v, --verbose  say on stderr what opening, booting and stopping do\n      --version  "
 	        "print the version\n\n");
 	wrap(to, devices_text, 0, 0);
+	fprintf(to, "\n");
+	wrap(to, via_text, 0, 0);
 	fprintf(to, "\nExit status:\n");
 	for (i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
 		fprintf(to, "  %s\n", statuses[i]);
@@ -173,10 +182,13 @@ static int print_man(void)
 		man_command(commands[i]);
 	printf(".SH OPTIONS\n.TP\n\\-v, \\-\\-verbose\nSay on standard error what opening, booting and "
 	       "stopping "
-	       "do.\n.TP\n\\-h, \\-\\-help\nPrint a summary; after a command, of that command.\n.TP\n"
+	       "do.\n.TP\n\\-\\-via HOST:PORT, \\-\\-key FILE\nWork on another machine's devices, "
+	       "below.\n.TP\n\\-h, \\-\\-help\nPrint a summary; after a command, of that command.\n.TP\n"
 	       "\\-\\-version\nPrint the version.\n");
 	printf(".SH DEVICES\n");
 	troff(devices_text);
+	printf(".SH OTHER MACHINES\n");
+	troff(via_text);
 	printf(".SH EXIT STATUS\n");
 	for (i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
 		troff(statuses[i]);
@@ -188,7 +200,7 @@ static int print_man(void)
 	       ".SH EXAMPLES\n.nf\nrigctl info sim\nrigctl run sim scale.elf scale \\-\\-grid 4 \\-\\-group "
 	       "256 "
 	       "inout:in.bin,out.bin u32:1000 f32:2.5\nrigctl run sim:hang=60s,mem=1G slow.elf slow "
-	       "out:out.bin,4096\n.fi\n.SH SEE ALSO\nrvx1\\-cc(1), rvx1\\-model(1)\n");
+	       "out:out.bin,4096\n.fi\n.SH SEE ALSO\nrig\\-agent(1), rvx1\\-cc(1), rvx1\\-model(1)\n");
 	return EXIT_DONE;
 }
 
@@ -229,6 +241,8 @@ static int dispatch(int argc, char **argv)
 		return complain(EXIT_USAGE, "help takes the name of one command");
 	}
 	current = command;
+	if (via.machine)
+		return via_dispatch(command, argc, argv);
 	if (command)
 		return command->run(argc, argv);
 	return complain(EXIT_USAGE,
@@ -244,6 +258,10 @@ int main(int argc, char **argv)
 	for (; i < argc && argv[i][0] == '-'; i++) {
 		if (!strcmp(argv[i], "-v") || !strcmp(argv[i], "--verbose")) {
 			verbose = true;
+		} else if (i + 1 < argc && !strcmp(argv[i], "--via")) {
+			via.machine = argv[++i];
+		} else if (i + 1 < argc && !strcmp(argv[i], "--key")) {
+			via.key = argv[++i];
 		} else if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
 			print_usage(stdout);
 			return EXIT_DONE;
