@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bits.h"
 #include "doctor_private.h"
 #include "text.h"
 #include "tree.h"
@@ -22,6 +23,9 @@
 #define KIB_SHIFT    10u
 
 enum { LINE = 256 };
+
+/* The kernel's own dma_entry_limit. */
+#define ENTRIES_USUAL 65535u
 
 /* Mappings beside arenas: the segments and rings that a port maps by themselves. */
 #define BESIDE 16u
@@ -151,6 +155,7 @@ void rig_look_memlock(struct rig_exam *x)
 static void found_entries(struct rig_exam *x, const char *limit, uint64_t need)
 {
 	const struct rig_doctor_seen *seen = &x->ask->seen;
+	uint64_t more = rig_max_u64(ENTRIES_USUAL, seen->full ? 2 * strtoull(limit, NULL, 10) : need + 1);
 	struct rig_finding *f;
 
 	if (seen->full)
@@ -160,7 +165,7 @@ static void found_entries(struct rig_exam *x, const char *limit, uint64_t need)
 		f = rig_found(x, ENTRIES,
 		        "limit %s, needed about %" PRIu64 " (one each %" PRIu64 " MiB, and %u)", limit, need,
 		        RIG_DOCTOR_PIN >> 20, BESIDE);
-	rig_command(f, "echo 65535 > " ENTRIES "   # before the function is opened");
+	rig_command(f, "echo %" PRIu64 " > " ENTRIES "   # before the function is opened", more);
 }
 
 void rig_look_entries(struct rig_exam *x)

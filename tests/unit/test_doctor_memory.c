@@ -68,6 +68,22 @@ static void an_entry_limit_below_the_need_names_the_parameter(void **state)
 	tree_assert_ask(t, &more, "entry-limit");
 }
 
+/* What is named goes beyond what there is, also where that is the kernel's own 65,535. */
+static void a_full_address_space_is_given_more_than_it_has(void **state)
+{
+	const struct rig_doctor_ask ask = {.bdf = TREE_BDF, .seen = {.full = true, .mappings = 65535}};
+	const struct rig_doctor_ask vast = {.bdf = TREE_BDF, .pin = UINT64_C(8) << 40};
+	struct tree *t = *state;
+
+	tree_assert_ask(t, &ask, "entry-limit");
+	tree_finding(t, "entry-limit", "limit 65535; the address space has 65535", "echo 131070 > ");
+	tree_assert_ask(t, &vast, "entry-limit");
+	tree_finding(t, "entry-limit", "needed about 131088", "echo 131089 > ");
+	tree_file(t, "/sys/module/vfio_iommu_type1/parameters/dma_entry_limit", "16\n");
+	tree_assert_ask(t, &ask, "entry-limit");
+	tree_finding(t, "entry-limit", "limit 16;", "echo 65535 > ");
+}
+
 /* spdk#757, #1050, #2973. */
 static void huge_pages_are_counted_by_size_and_node(void **state)
 {
@@ -112,6 +128,7 @@ int main(void)
 	        TREE_TEST(the_need_is_the_callers_and_what_is_locked_already),
 	        TREE_TEST(who_may_lock_all_is_not_limited),
 	        TREE_TEST(an_entry_limit_below_the_need_names_the_parameter),
+	        TREE_TEST(a_full_address_space_is_given_more_than_it_has),
 	        TREE_TEST(huge_pages_are_counted_by_size_and_node),
 	        TREE_TEST(huge_pages_that_do_not_exist_are_told),
 	        TREE_TEST(huge_pages_on_another_node_than_the_functions_are_told),
