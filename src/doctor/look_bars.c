@@ -102,8 +102,12 @@ static void check_bar(struct rig_exam *x, unsigned bar, uint64_t most)
 	}
 	f = rig_found(
 	        x, rig_attribute_path(x->s.bdf, name), "BAR%u has %s and could have %s", bar, now, could);
-	rig_command(f, "rigctl unbind %s; echo %d > %s   # with no driver bound", x->s.bdf,
-	        __builtin_ctzll(most) - (int)MIB_SHIFT, rig_attribute_path(x->s.bdf, name));
+	/* The kernel resizes while no driver has the function, which rigctl unbind would give to one. */
+	if (*x->s.driver)
+		rig_command(f, "echo %s > %s", x->s.bdf, rig_attribute_path(x->s.bdf, "driver/unbind"));
+	rig_command(f, "echo %d > %s", __builtin_ctzll(most) - (int)MIB_SHIFT,
+	        rig_attribute_path(x->s.bdf, name));
+	rig_command(f, "rigctl bind %s", x->s.bdf);
 }
 
 void rig_look_bar_small(struct rig_exam *x)

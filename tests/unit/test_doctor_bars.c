@@ -11,7 +11,14 @@ static void a_bar_that_could_be_larger_names_the_sizes_and_the_command(void **st
 	tree_attribute(t, TREE_BDF, "resource2_resize", "0000000000000300\n");
 	tree_assert(t, TREE_BDF, "");
 	tree_finding(t, "bar-small", "BAR2 has 256 MiB and could have 512 MiB",
-	        "echo 9 > " TREE_DEVICES TREE_BDF "/resource2_resize");
+	        "echo " TREE_BDF " > " TREE_DEVICES TREE_BDF "/driver/unbind\n"
+	        "echo 9 > " TREE_DEVICES TREE_BDF "/resource2_resize\n"
+	        "rigctl bind " TREE_BDF);
+	tree_bind(t, TREE_BDF, "");
+	tree_assert(t, TREE_BDF, "driver");
+	tree_finding(t, "bar-small", "",
+	        "echo 9 > " TREE_DEVICES TREE_BDF "/resource2_resize\n"
+	        "rigctl bind " TREE_BDF);
 }
 
 /* raspberrypi/linux#6621. */
