@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* This machine's part of a job's rails: an engine, links to other machines and to the controller, ends. All made
-   as the controller asks, on the control thread. */
+/* This machine's part of a job's rails: an engine, links to other machines and to the controller, ends. All
+   made as the controller asks, on the control thread. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A job's rails, as the controller makes them: it carries the blobs of the rail engine (rail.h) between the two
- * machines, one of which may be this one, and no byte of a transfer. Engines and links are made on first use.
+ * A job's rails, as the controller makes them: it carries the blobs of the rail engine (rail.h) between the
+ * two machines, one of which may be this one, and no byte of a transfer. Engines and links are made on first
+ * use.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -145,6 +145,7 @@ static void get_part(struct rig_rmt_in *in, struct rig_rmt_work *work, uint32_t 
 int rig_rmt_work_parse(const uint8_t *bytes, size_t n, struct rig_rmt_work *work)
 {
 	struct rig_rmt_in in = rig_rmt_in_of(bytes, n);
+	uint8_t timed;
 	uint32_t i;
 	int err;
 
@@ -152,7 +153,9 @@ int rig_rmt_work_parse(const uint8_t *bytes, size_t n, struct rig_rmt_work *work
 	work->request = rig_rmt_get32(&in);
 	work->device = rig_rmt_get32(&in);
 	work->value = rig_rmt_get64(&in);
-	work->timed = rig_rmt_get8(&in) & 1;
+	timed = rig_rmt_get8(&in);
+	in.bad |= timed > 1;
+	work->timed = timed;
 	work->nwaits = rig_rmt_get32(&in);
 	if (work->nwaits > RIG_RMT_WAITS)
 		return -EPROTO;

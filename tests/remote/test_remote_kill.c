@@ -17,8 +17,7 @@
 enum {
 	KILLS = 12,
 	MOST_DELAY_US = 150000,
-	BOUND_S =
-	        30, /* of a controller's end, generous for a loaded machine; its own bounds are a second or two */
+	BOUND_S = 30, /* of a controller's end; its own bounds are a second or two */
 	BYTES = 300000,
 	MODELS = 8,
 	WORKED = 0,

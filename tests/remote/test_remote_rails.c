@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rails of a job: between this process and a machine, between two machines with work on both, and their end. */
+/* Rails of a job: between this process and a machine, between two machines with work on both; their end. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/* The proof of a key and the encrypted connection, without an agent. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "le.h"
+#include "rmt_chan.h"
+
+enum { MS = 20000 };
+
+static const struct rig_rmt_key key = {{1, 2, 3}}, other_key = {{1, 2, 4}};
+
+/* ---- The proof ---- */
+
+struct exchange {
+	struct rig_rmt_pake dialer, acceptor;
+	uint8_t hello[RIG_RMT_HELLO], reply[RIG_RMT_REPLY], proof[RIG_RMT_PROOF], tag[RIG_RMT_TAG];
+};
+
+/* As far as the acceptor's check, whose answer it is. */
+static int exchange(struct exchange *x, const struct rig_rmt_key *dialers)
+{
+	assert_int_equal(rig_rmt_pake_init(&x->dialer, true, dialers), 0);
+	assert_int_equal(rig_rmt_pake_init(&x->acceptor, false, &key), 0);
+	rig_rmt_pake_hello(&x->dialer, x->hello);
+	assert_int_equal(rig_rmt_pake_reply(&x->acceptor, x->hello, x->reply), 0);
+	assert_int_equal(rig_rmt_pake_prove(&x->dialer, x->reply, x->proof), 0);
+	return rig_rmt_pake_check(&x->acceptor, x->proof, x->tag);
+}
+
+static void sides_with_one_key_believe_each_other_and_have_the_same_stream_keys(void **state)
+{
+	struct exchange x, again;
+	uint8_t a[32], b[32], c[32], d[32];
+
+	(void)state;
+	assert_int_equal(exchange(&x, &key), 0);
+	assert_int_equal(rig_rmt_pake_end(&x.dialer, x.tag), 0);
+	rig_rmt_pake_stream_key(&x.dialer, true, a);
+	rig_rmt_pake_stream_key(&x.acceptor, true, b);
+	rig_rmt_pake_stream_key(&x.dialer, false, c);
+	assert_memory_equal(a, b, sizeof(a));
+	assert_memory_not_equal(a, c, sizeof(a));
+	/* Of this connection alone. */
+	assert_int_equal(exchange(&again, &key), 0);
+	rig_rmt_pake_stream_key(&again.dialer, true, d);
+	assert_memory_not_equal(a, d, sizeof(a));
+}
+
+static void another_key_is_believed_by_neither_side(void **state)
+{
+	struct exchange x;
+	uint8_t tag[RIG_RMT_TAG] = {0};
+
+	(void)state;
+	assert_int_equal(exchange(&x, &other_key), -EACCES);
+	assert_int_equal(rig_rmt_pake_end(&x.dialer, tag), -EACCES);
+	/* Nor is one's own proof, sent back. */
+	assert_int_equal(rig_rmt_pake_end(&x.dialer, x.proof + RIG_RMT_POINT), -EACCES);
+}
+
+static void a_proof_with_any_bit_changed_is_refused(void **state)
+{
+	struct exchange x;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 8 * RIG_RMT_PROOF; i += 7) {
+		uint8_t changed[RIG_RMT_PROOF];
+
+		assert_int_equal(exchange(&x, &key), 0);
+		memcpy(changed, x.proof, sizeof(changed));
+		changed[i / 8] ^= (uint8_t)(1 << i % 8);
+		assert_int_equal(rig_rmt_pake_check(&x.acceptor, changed, x.tag), -EACCES);
+	}
+}
+
+static void a_point_that_gives_the_secret_away_is_refused(void **state)
+{
+	struct exchange x;
+
+	(void)state;
+	(void)exchange(&x, &key);
+	/* The neutral element: whatever the key, the secret would be it. */
+	memset(x.reply + RIG_RMT_HELLO, 0, RIG_RMT_POINT);
+	assert_int_equal(rig_rmt_pake_prove(&x.dialer, x.reply, x.proof), -EACCES);
+	memset(x.proof, 0, RIG_RMT_POINT);
+	assert_int_equal(rig_rmt_pake_check(&x.acceptor, x.proof, x.tag), -EACCES);
+	memset(x.proof, 0xff, RIG_RMT_POINT);
+	assert_int_equal(rig_rmt_pake_check(&x.acceptor, x.proof, x.tag), -EACCES);
+}
+
+static void another_protocol_and_another_version_are_told_apart(void **state)
+{
+	struct exchange x;
+
+	(void)state;
+	(void)exchange(&x, &key);
+	x.hello[4] = 2;
+	assert_int_equal(rig_rmt_pake_reply(&x.acceptor, x.hello, x.reply), -EPROTONOSUPPORT);
+	x.hello[0] = 'X';
+	assert_int_equal(rig_rmt_pake_reply(&x.acceptor, x.hello, x.reply), -EPROTO);
+}
+
+static void only_a_key_files_line_is_a_key(void **state)
+{
+	char line[] = "rig-key-1 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
+	struct rig_rmt_key parsed;
+	size_t n = sizeof(line) - 1;
+
+	(void)state;
+	assert_int_equal(rig_rmt_key_parse(line, n, &parsed), 0);
+	assert_int_equal(rig_rmt_key_parse(line, n - 1, &parsed), 0);
+	assert_int_equal(rig_rmt_key_parse(line, n - 2, &parsed), -EINVAL);
+	line[20] = 'g';
+	assert_int_equal(rig_rmt_key_parse(line, n, &parsed), -EINVAL);
+	assert_int_equal(rig_rmt_key_parse("", 0, &parsed), -EINVAL);
+}
+
+/* ---- The connection ---- */
+
+/* Two channels with a relay between, which may change what passes. */
+struct relay {
+	pthread_t thread, acceptor;
+	int listener, accepted, to_dialer, to_acceptor;
+	char name[32];
+	uint64_t flip; /* the byte from the dialer to change; UINT64_MAX: none */
+	uint64_t passed;
+	struct rig_rmt_chan *accepted_chan;
+	int accept_answer;
+};
+
+static void *accept_run(void *arg)
+{
+	struct relay *r = arg;
+
+	r->accept_answer = rig_rmt_chan_accept(r->accepted, &key, MS, MS, &r->accepted_chan);
+	return NULL;
+}
+
+static bool pass(struct relay *r, int from, int to, bool counted)
+{
+	uint8_t bytes[65536];
+	ssize_t n = read(from, bytes, sizeof(bytes)), at = 0, put;
+
+	if (n <= 0)
+		return false;
+	if (counted && r->flip >= r->passed && r->flip < r->passed + (uint64_t)n)
+		bytes[r->flip - r->passed] ^= 1;
+	if (counted)
+		r->passed += (uint64_t)n;
+	for (; at < n; at += put) {
+		put = write(to, bytes + at, (size_t)(n - at));
+		if (put <= 0)
+			return false;
+	}
+	return true;
+}
+
+static void *relay_run(void *arg)
+{
+	struct relay *r = arg;
+	struct pollfd p[2] = {{.events = POLLIN}, {.events = POLLIN}};
+
+	r->to_dialer = accept(r->listener, NULL, NULL);
+	p[0].fd = r->to_dialer;
+	p[1].fd = r->to_acceptor;
+	while (poll(p, 2, -1) > 0) {
+		if (p[0].revents && !pass(r, p[0].fd, p[1].fd, true))
+			break;
+		if (p[1].revents && !pass(r, p[1].fd, p[0].fd, false))
+			break;
+	}
+	(void)shutdown(r->to_acceptor, SHUT_RDWR);
+	(void)shutdown(r->to_dialer, SHUT_RDWR);
+	return NULL;
+}
+
+static void relay_start(struct relay *r, uint64_t flip)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t n = sizeof(at);
+	int pair[2];
+
+	memset(r, 0, sizeof(*r));
+	r->flip = flip;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	r->accepted = pair[0];
+	r->to_acceptor = pair[1];
+	r->listener = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(bind(r->listener, (struct sockaddr *)&at, n), 0);
+	assert_int_equal(listen(r->listener, 1), 0);
+	assert_int_equal(getsockname(r->listener, (struct sockaddr *)&at, &n), 0);
+	snprintf(r->name, sizeof(r->name), "127.0.0.1:%u", ntohs(at.sin_port));
+	assert_int_equal(pthread_create(&r->thread, NULL, relay_run, r), 0);
+	assert_int_equal(pthread_create(&r->acceptor, NULL, accept_run, r), 0);
+}
+
+static void relay_end(struct relay *r)
+{
+	rig_rmt_chan_free(r->accepted_chan);
+	(void)shutdown(r->to_acceptor, SHUT_RDWR);
+	(void)pthread_join(r->thread, NULL);
+	(void)close(r->to_acceptor);
+	(void)close(r->to_dialer);
+	(void)close(r->listener);
+}
+
+static void messages_arrive_whole_and_in_order(void **state)
+{
+	static uint8_t body[RIG_RMT_PAYLOAD];
+	struct rig_rmt_chan *chan;
+	const uint8_t *payload;
+	struct relay r;
+	uint8_t kind;
+	uint32_t i;
+	size_t n;
+
+	(void)state;
+	relay_start(&r, UINT64_MAX);
+	assert_int_equal(rig_rmt_chan_dial(r.name, &key, MS, MS, &chan), 0);
+	(void)pthread_join(r.acceptor, NULL);
+	assert_int_equal(r.accept_answer, 0);
+	for (i = 0; i < 40; i++) {
+		size_t bytes = i == 39 ? RIG_RMT_PAYLOAD - 4 : i * 1000;
+		uint8_t head[4];
+
+		memset(body, (int)i, bytes);
+		rig_put_le32(head, i);
+		assert_int_equal(rig_rmt_chan_send(chan, (uint8_t)(i + 1), head, 4, body, bytes), 0);
+		assert_int_equal(rig_rmt_chan_recv(r.accepted_chan, &kind, &payload, &n), 0);
+		assert_int_equal(kind, i + 1);
+		assert_int_equal(n, bytes + 4);
+		assert_int_equal(rig_get_le32(payload), i);
+		assert_memory_equal(payload + 4, body, bytes);
+	}
+	assert_int_equal(rig_rmt_chan_send(chan, 1, body, 1, body, RIG_RMT_PAYLOAD), -EMSGSIZE);
+	rig_rmt_chan_free(chan);
+	assert_int_equal(rig_rmt_chan_recv(r.accepted_chan, &kind, &payload, &n), -ECONNRESET);
+	relay_end(&r);
+}
+
+/* Where the dialer's first record starts: after hello, proof and the stream's header. */
+enum { FIRST = RIG_RMT_HELLO + RIG_RMT_PROOF + 24, RECORD = 4 + 1 + 100 + 17 };
+
+static void a_changed_byte_is_noticed_wherever_it_is(void **state)
+{
+	static const uint64_t places[] = {
+	        FIRST, FIRST + 3, FIRST + 4, FIRST + 50, FIRST + RECORD - 1, FIRST + RECORD + 9};
+	static const uint8_t body[100] = {7};
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		struct rig_rmt_chan *chan;
+		const uint8_t *payload;
+		struct relay r;
+		uint8_t kind;
+		size_t n;
+		int err;
+
+		relay_start(&r, places[i]);
+		assert_int_equal(rig_rmt_chan_dial(r.name, &key, MS, MS, &chan), 0);
+		(void)pthread_join(r.acceptor, NULL);
+		(void)rig_rmt_chan_send(chan, 1, NULL, 0, body, sizeof(body));
+		(void)rig_rmt_chan_send(chan, 2, NULL, 0, body, sizeof(body));
+		rig_rmt_chan_shut(chan);
+		do {
+			err = rig_rmt_chan_recv(r.accepted_chan, &kind, &payload, &n);
+			/* What comes before the change is believed, nothing after. */
+			assert_true(err || (kind == 1 && places[i] >= FIRST + RECORD));
+		} while (!err);
+		assert_true(err == -EPROTO || err == -ECONNRESET);
+		rig_rmt_chan_free(chan);
+		relay_end(&r);
+	}
+}
+
+static void a_changed_byte_of_the_proof_ends_it(void **state)
+{
+	static const uint64_t places[] = {0, 4, 8, RIG_RMT_HELLO, RIG_RMT_HELLO + 40};
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		struct rig_rmt_chan *chan;
+		struct relay r;
+
+		relay_start(&r, places[i]);
+		assert_true(rig_rmt_chan_dial(r.name, &key, MS, MS, &chan) < 0);
+		(void)pthread_join(r.acceptor, NULL);
+		assert_true(r.accept_answer < 0);
+		relay_end(&r);
+	}
+}
+
+static void lengths_that_no_record_has_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_rmt_record_bytes(0), -EPROTO);
+	assert_int_equal(rig_rmt_record_bytes(17), -EPROTO);
+	assert_int_equal(rig_rmt_record_bytes(18), 1);
+	assert_int_equal(rig_rmt_record_bytes(18 + RIG_RMT_PAYLOAD), 1 + RIG_RMT_PAYLOAD);
+	assert_int_equal(rig_rmt_record_bytes(19 + RIG_RMT_PAYLOAD), -EPROTO);
+	assert_int_equal(rig_rmt_record_bytes(UINT32_MAX), -EPROTO);
+}
+
+static void names_are_split_at_their_last_colon(void **state)
+{
+	char host[RIG_RMT_HOST], port[RIG_RMT_PORT];
+
+	(void)state;
+	assert_int_equal(rig_rmt_split_name("[::1]:80", host, sizeof(host), port, sizeof(port)), 0);
+	assert_string_equal(host, "::1");
+	assert_string_equal(port, "80");
+	assert_int_equal(rig_rmt_split_name("here", host, sizeof(host), port, sizeof(port)), -EINVAL);
+	assert_int_equal(rig_rmt_split_name(":80", host, sizeof(host), port, sizeof(port)), -EINVAL);
+	assert_int_equal(rig_rmt_split_name("here:", host, sizeof(host), port, sizeof(port)), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(sides_with_one_key_believe_each_other_and_have_the_same_stream_keys),
+	        cmocka_unit_test(another_key_is_believed_by_neither_side),
+	        cmocka_unit_test(a_proof_with_any_bit_changed_is_refused),
+	        cmocka_unit_test(a_point_that_gives_the_secret_away_is_refused),
+	        cmocka_unit_test(another_protocol_and_another_version_are_told_apart),
+	        cmocka_unit_test(only_a_key_files_line_is_a_key),
+	        cmocka_unit_test(messages_arrive_whole_and_in_order),
+	        cmocka_unit_test(a_changed_byte_is_noticed_wherever_it_is),
+	        cmocka_unit_test(a_changed_byte_of_the_proof_ends_it),
+	        cmocka_unit_test(lengths_that_no_record_has_are_refused),
+	        cmocka_unit_test(names_are_split_at_their_last_colon),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
