@@ -2,7 +2,7 @@
 # Jobs with real agents, on loopback.
 foreach(part IN ITEMS work failure kill rails tools)
   rig_test(test_remote_${part} SOURCES test_remote_${part}.c remote_support.c LINKS test_system folder_remote
-    LABEL remote TIMEOUT 600 DEPENDS rig-agent rigctl example_blocks rvx1-model firmware test_kernels)
+    LABEL remote TIMEOUT 1800 DEPENDS rig-agent rigctl example_blocks rvx1-model firmware test_kernels)
 endforeach()
 
 # Proxies under the laws of the contract. The program has librig_edge's functions.
