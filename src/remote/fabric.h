@@ -115,10 +115,10 @@ int rig_conn_read(struct rig_conn *conn, struct rig_conn_event *events, size_t r
 /* Whether the peer disconnected, seen without moving data. */
 bool rig_conn_gone(struct rig_conn *conn);
 
-/* Blocks until something may have happened, rig_conn_wake, or `timeout_ms` (-1: none). Returns at once
+/* Blocks until something may have happened, rig_conn_wake, or `ns` (RIG_CLOCK_NEVER: none). Returns at once
    where a read is
  * due. */
-void rig_conn_sleep(struct rig_conn *conn, int timeout_ms);
+void rig_conn_sleep(struct rig_conn *conn, uint64_t ns);
 
 /* Ends a sleep, this or the next one. Async-signal-safe and takes no lock. */
 void rig_conn_wake(struct rig_conn *conn);

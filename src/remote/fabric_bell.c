@@ -128,12 +128,13 @@ void rig_bell_cancel(struct rig_bell *bell)
 	__atomic_store_n(&bell->page->sleeper, 0, __ATOMIC_RELAXED);
 }
 
-void rig_bell_sleep(struct rig_bell *bell, int timeout_ms)
+void rig_bell_sleep(struct rig_bell *bell, uint64_t ns)
 {
-	struct timespec time = {timeout_ms / 1000, (long)(timeout_ms % 1000) * (long)RIG_NS_PER_MS};
+	struct timespec time = {(time_t)(ns / RIG_NS_PER_S), (long)(ns % RIG_NS_PER_S)};
 
 	/* The answers do not matter: who sleeps looks again whatever ended it. */
-	(void)syscall(SYS_futex, &bell->page->sleeper, FUTEX_WAIT, 1, timeout_ms < 0 ? NULL : &time, NULL, 0);
+	(void)syscall(SYS_futex, &bell->page->sleeper, FUTEX_WAIT, 1, ns == RIG_CLOCK_NEVER ? NULL : &time,
+	        NULL, 0);
 	rig_bell_cancel(bell);
 }
 

@@ -28,8 +28,8 @@ void rig_bell_close(struct rig_bell *bell);
 void rig_bell_will_sleep(struct rig_bell *bell);
 void rig_bell_cancel(struct rig_bell *bell);
 
-/* `timeout_ms` -1: none. */
-void rig_bell_sleep(struct rig_bell *bell, int timeout_ms);
+/* At most `ns`; RIG_CLOCK_NEVER: without end. */
+void rig_bell_sleep(struct rig_bell *bell, uint64_t ns);
 
 /* Wakes the sleeper, if there is one. NULL is allowed. */
 void rig_bell_ring(struct rig_bell *bell);

@@ -265,7 +265,7 @@ bool rig_conn_gone(struct rig_conn *conn)
 	return true;
 }
 
-static void sleep_by_fd(struct rig_conn *conn, int timeout_ms)
+static void sleep_by_fd(struct rig_conn *conn, uint64_t ns)
 {
 	struct fid *fids[] = {&conn->cq->fid, &conn->eq->fid};
 	struct pollfd fds[] = {
@@ -273,12 +273,13 @@ static void sleep_by_fd(struct rig_conn *conn, int timeout_ms)
 	        {conn->eq_fd, POLLIN, 0},
 	        {conn->wake_fd, POLLIN, 0},
 	};
+	struct timespec time = {(time_t)(ns / RIG_NS_PER_S), (long)(ns % RIG_NS_PER_S)};
 	uint64_t count;
 
 	if (fi_trywait(conn->fabric->fabric, fids, sizeof(fids) / sizeof(*fids)))
 		return;
 	/* What it says is looked up by who sleeps, in any case. */
-	(void)poll(fds, sizeof(fds) / sizeof(*fds), timeout_ms);
+	(void)ppoll(fds, sizeof(fds) / sizeof(*fds), ns == RIG_CLOCK_NEVER ? NULL : &time, NULL);
 	if (fds[2].revents & POLLIN && read(conn->wake_fd, &count, sizeof(count)) < 0)
 		return;
 }
@@ -294,22 +295,22 @@ static bool has_more(struct rig_conn *conn)
 	return n != 0;
 }
 
-static void sleep_by_bell(struct rig_conn *conn, int timeout_ms)
+static void sleep_by_bell(struct rig_conn *conn, uint64_t ns)
 {
 	rig_bell_will_sleep(conn->bell);
 	if (!__atomic_load_n(&conn->woken, __ATOMIC_SEQ_CST) && !has_more(conn))
-		rig_bell_sleep(conn->bell, timeout_ms);
+		rig_bell_sleep(conn->bell, ns);
 	else
 		rig_bell_cancel(conn->bell);
 	__atomic_store_n(&conn->woken, false, __ATOMIC_SEQ_CST);
 }
 
-void rig_conn_sleep(struct rig_conn *conn, int timeout_ms)
+void rig_conn_sleep(struct rig_conn *conn, uint64_t ns)
 {
 	if (conn->fabric->connected)
-		sleep_by_fd(conn, timeout_ms);
+		sleep_by_fd(conn, ns);
 	else
-		sleep_by_bell(conn, timeout_ms);
+		sleep_by_bell(conn, ns);
 }
 
 void rig_conn_wake(struct rig_conn *conn)

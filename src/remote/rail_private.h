@@ -30,7 +30,7 @@ enum {
 };
 
 /* Bytes under way on a link at once: beyond, another rail's small transfer would wait for long. */
-#define RIG_RAIL_INFLIGHT ((size_t)4 << 20)
+#define RIG_RAIL_INFLIGHT ((size_t)8 << 20)
 
 struct rig_rail_half;
 

@@ -5,9 +5,12 @@
 #include "rig_barrier.h"
 
 enum {
-	EVENTS = 32,   /* of one look */
-	RECHECK_MS = 1 /* where nothing says that an operation can go on */
+	EVENTS = 32, /* of one look */
 };
+
+/* Where nothing says that an operation can go on: short enough that a provider with several pieces before
+   it does not run out of them. */
+#define RECHECK_NS (100 * RIG_NS_PER_US)
 
 /* What a look found. */
 struct look {
@@ -63,7 +66,7 @@ static bool rest(struct rig_rail_link *link, const struct look *look)
 		return false;
 	}
 	rig_rails_add(&link->rails->stats.sleeps, 1);
-	rig_conn_sleep(link->conn, look->waits ? RECHECK_MS : -1);
+	rig_conn_sleep(link->conn, look->waits ? RECHECK_NS : RIG_CLOCK_NEVER);
 	return true;
 }
 
