@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A rail between two processes of this machine, as a ping-pong: bench-rails PROVIDER BYTES COUNT HOW
- * HOW is who answers: "rail", the link's own thread as soon as it has stored arrived, which is what the rail itself takes;
+ * HOW is who answers: "rail", the thread of the link as soon as it has stored arrived: what the rail takes;
  * or "host", a thread of each process that looks at arrived, as work on the host does.
  * Prints the time of one way and the rate. bench/rails.sh runs it beside the floor.
  */

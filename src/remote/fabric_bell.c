@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "fabric_bell.h"
+#include "rig_barrier.h"
 #include "rig_edge.h"
 
 enum { BELL_BYTES = 4096, BELL_MARK = 0x6c6c6562 };
@@ -120,7 +121,7 @@ void rig_bell_will_sleep(struct rig_bell *bell)
 	/* Before the caller's last look, and the ringer's write before its load: one of the two sees the
 	   other. */
 	__atomic_store_n(&bell->page->sleeper, 1, __ATOMIC_SEQ_CST);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	rig_full();
 }
 
 void rig_bell_cancel(struct rig_bell *bell)
@@ -142,7 +143,7 @@ void rig_bell_ring(struct rig_bell *bell)
 {
 	if (!bell)
 		return;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	rig_full();
 	if (__atomic_load_n(&bell->page->sleeper, __ATOMIC_RELAXED) &&
 	        __atomic_exchange_n(&bell->page->sleeper, 0, __ATOMIC_SEQ_CST))
 		(void)syscall(SYS_futex, &bell->page->sleeper, FUTEX_WAKE, 1, NULL, NULL, 0);

@@ -45,7 +45,8 @@ static void *map_pages(size_t bytes)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-/* At a huge page's place, so that the system may give huge pages: a copy between processes walks every page. */
+/* At a huge page's place, so that the system may give huge pages: a copy between processes walks every
+   page. */
 static void *map_huge(size_t bytes)
 {
 	char *at = map_pages(bytes + HUGE_BYTES);

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "rail_private.h"
+#include "rig_barrier.h"
 
 void rig_rail_queue(struct rig_rail_half *half)
 {
@@ -220,7 +221,7 @@ void rig_rail_look(struct rig_rail_link *link)
 {
 	for (;;) {
 		/* Giving back the lock, or the kick, before this look: see the top of rail_private.h. */
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		rig_full();
 		if (!__atomic_load_n(&link->kick, __ATOMIC_RELAXED) || pthread_mutex_trylock(&link->lock))
 			return;
 		rig_rails_add(&link->rails->stats.wakes, 1);
