@@ -87,3 +87,10 @@ work_of_two_functions_waits_on_each_other() {
 	status 0 lab_device pair "$(device a)" "$(device b)"
 	status 0 lab_device pair "$(device b)" "$(device a ,completion=store)"
 }
+
+# The nodes are root's alone; the program finds no XDG_RUNTIME_DIR, and needs none.
+a_worker_without_rights_works_by_given_descriptors() {
+	status 0 lab_worker "$(place a)" "$TRANSPORT"
+	said 'may not open'
+	hello_says "$(device a)"
+}

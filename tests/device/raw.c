@@ -17,6 +17,7 @@
 /* Linux's Documentation/userspace-api/vfio.rst and iommufd.rst; headers before 6.2 lack them. */
 #define BIND_IOMMUFD   _IO(VFIO_TYPE, VFIO_BASE + 18)
 #define ATTACH_IOMMUFD _IO(VFIO_TYPE, VFIO_BASE + 19)
+#define DETACH_IOMMUFD _IO(VFIO_TYPE, VFIO_BASE + 20)
 #define IOAS_ALLOC     _IO(VFIO_TYPE, 0x81)
 #define IOAS_MAP       _IO(VFIO_TYPE, 0x85)
 #define IOAS_UNMAP     _IO(VFIO_TYPE, 0x86)
@@ -31,6 +32,9 @@ struct bind_iommufd {
 };
 struct attach_iommufd {
 	uint32_t argsz, flags, pt_id;
+};
+struct detach_iommufd {
+	uint32_t argsz, flags;
 };
 struct ioas_alloc {
 	uint32_t size, flags, out_ioas_id;
@@ -149,6 +153,14 @@ void raw_open(struct raw *raw, const char *address, enum raw_transport transport
 		open_cdev(raw, address);
 	else
 		open_group(raw, address);
+}
+
+void raw_detach(const struct raw *raw)
+{
+	struct detach_iommufd detach = {.argsz = sizeof(detach)};
+
+	if (raw->transport == RAW_IOMMUFD)
+		must(ioctl(raw->device, DETACH_IOMMUFD, &detach), "VFIO_DEVICE_DETACH_IOMMUFD_PT");
 }
 
 void raw_close(struct raw *raw)

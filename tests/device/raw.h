@@ -27,6 +27,8 @@ enum raw_transport raw_transport_of(const char *name);
 void raw_open(struct raw *raw, const char *address, enum raw_transport transport);
 /* Opens function `address` in the container of `with`, a type1 one. */
 void raw_join(struct raw *raw, const char *address, const struct raw *with);
+/* Takes an iommufd's function out of its address space, and leaves it bound; does nothing to others. */
+void raw_detach(const struct raw *raw);
 void raw_close(struct raw *raw);
 
 /* Maps `bytes` of host memory at bus address `iova` for reads and writes, and unmaps exactly that. Not with
