@@ -34,6 +34,12 @@
  *                          refuse-reset
  * SIZE takes K, M and G.
  *
+ * The function is reset when it is opened, and when it is closed with work that did not end well. Where it
+ * has no reset of its own, a reset of its bus serves, which hits all functions there: only if every one of
+ * them is this process's to reset and none but this one is open. Else it is not reset, which the log says
+ * with their addresses: before the boot it opens all the same; memory that work of it may still reach after
+ * a loss is kept until the process exits.
+ *
  * submit commits its value itself.
  *
  * Times: on a board with a clock (rvx1) a timed value's work stamps that clock, and settle, or a later

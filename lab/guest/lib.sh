@@ -22,6 +22,7 @@ place() {
 	f) echo 0000:02:00.1 ;;
 	g) echo 0000:03:01.0 ;;  # two edus that share a group and have no reset of their own: behind a conventional bridge
 	h) echo 0000:03:02.0 ;;
+	i) echo 0000:00:0d.0 ;;  # the same as a, but the destination of its first copy is where nothing is mapped
 	esac
 }
 

@@ -66,6 +66,20 @@ a_reset_of_the_bus_needs_every_function_on_it() {
 		"echo $(place h) >/sys/bus/pci/drivers/vfio-pci/unbind" "echo $(place h) >/sys/bus/pci/drivers/vfio-pci/bind"
 }
 
+opening_a_function_leaves_those_that_its_reset_would_hit() {
+	status 0 lab_device spares "$(device g)" "$(device h)"
+	status 0 lab_device spares "$(device h)" "$(device g)"
+}
+
+two_functions_of_a_group_are_opened_and_closed_by_two_threads() {
+	status 0 lab_device churn "$(device e)" "$(device f)" 20
+	status 0 lab_device churn "$(device g)" "$(device h)" 20
+}
+
+a_dma_of_the_device_outside_the_maps_is_refused_and_reported() {
+	status 0 lab_device astray "$(device i)"
+}
+
 an_interrupt_line_is_masked_until_it_is_unmasked() {
 	status 0 lab_device intx "$(place edu)" "$TRANSPORT"
 }

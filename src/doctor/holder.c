@@ -24,8 +24,8 @@ struct search {
 	size_t bytes, file_bytes;
 };
 
-/* "4711 (rigctl)" is true while process 4711 has that name: the file stays behind, and numbers come back. This
-   process is no other: its own lock, taken before the nodes are, stands in its way in nothing. */
+/* "4711 (rigctl)" is true while process 4711 has that name: the file stays behind, and numbers come back.
+   This process is no other: its own lock, taken before the nodes are, is not what stands in its way. */
 static bool is_other(const char *root, const char *holder)
 {
 	char path[PATH_MAX], comm[COMM_BYTES + 1], name[COMM_BYTES];

@@ -32,8 +32,8 @@ struct rig_kmodel {
 
 enum { RIG_KERNEL_WATCHED = 2 }; /* ERR and REQ */
 
-/* A function that was let go of may be in the hands of a child between fork and exec still: so long it is asked
- * for again, so often, before it counts as another's. */
+/* A function that was let go of may still be in the hands of a child between fork and exec: so long it is
+ * asked for again, so often, before it counts as another's. */
 #define RIG_KERNEL_HELD_NS (500 * RIG_NS_PER_MS)
 #define RIG_KERNEL_LOOK_NS (2 * RIG_NS_PER_MS)
 

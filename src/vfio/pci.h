@@ -175,7 +175,8 @@ int rig_pci_memory_decode(struct rig_pci *f, bool on);
  *	other		what the far side answered; the function was not reset, DMA stays forbidden
  */
 int rig_pci_reset(struct rig_pci *f);
-/* The same, also where it resets functions that this process has open, which count as reset from outside then. */
+/* The same, also where it resets functions that this process has open, which then count as reset from
+ * outside. */
 int rig_pci_reset_bus(struct rig_pci *f);
 
 /* -- Gone -- */

@@ -39,6 +39,9 @@ void check_claim(char **argument);
 void check_intx(char **argument);
 void check_hot(char **argument);
 void check_group(char **argument);
+void check_churn(char **argument);
+void check_spares(char **argument);
+void check_astray(char **argument);
 
 /* ---- What they share ---- */
 
@@ -68,6 +71,9 @@ void lab_work_make(struct lab_work *work, struct rig_device *device, const char 
         uint32_t param_bytes, struct rig_buffer *buffer, uint32_t groups, uint32_t threads);
 struct rig_point lab_work_submit(struct lab_work *work);
 void lab_work_end(struct lab_work *work);
+
+/* Copies through edu's buffer, and back. */
+void lab_edu_copies(struct rig_device *edu, unsigned round);
 
 /* Runs a kernel of some groups on the device, and checks every word that it wrote. */
 void lab_works(struct rig_device *device);

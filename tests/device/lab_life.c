@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Devices that begin and end. */
 #include <linux/vfio.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,4 +151,56 @@ void check_signalled(char **argument)
 	lab_work_end(&work);
 	lab_close(device);
 	check_works(argument);
+}
+
+struct churn {
+	const char *text;
+	unsigned long n;
+};
+
+static void *open_and_close(void *arg)
+{
+	const struct churn *churn = arg;
+	unsigned long i;
+
+	for (i = 0; i < churn->n; i++)
+		lab_close(lab_open(churn->text));
+	return NULL;
+}
+
+/* Two threads, a function each, argument[2] times: who opens finds free what the other, or it itself, has
+ * just closed. */
+void check_churn(char **argument)
+{
+	struct churn churn[2];
+	pthread_t thread[2];
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		churn[i] = (struct churn){argument[i], lab_number(argument[2])};
+		lab_check(!pthread_create(&thread[i], NULL, open_and_close, &churn[i]), "a thread starts");
+	}
+	for (i = 0; i < 2; i++)
+		lab_check(!pthread_join(thread[i], NULL), "and ends");
+	printf("%lu opens of each\n", churn[0].n);
+}
+
+/* Two functions whose only reset is one of their bus: opening and closing the second leaves the first
+ * alone. */
+void check_spares(char **argument)
+{
+	struct rig_device *one = lab_open(argument[0]), *other;
+	const char *reason = "";
+
+	lab_edu_copies(one, 0);
+	lab_must(lab_try_open(argument[1], &other), "opening the other");
+	if (rig_lost(one, &reason))
+		lab_fail("opening the other lost the first: %s", reason);
+	lab_edu_copies(one, 1);
+	lab_edu_copies(other, 2);
+	lab_close(other);
+	if (rig_lost(one, &reason))
+		lab_fail("closing the other lost the first: %s", reason);
+	lab_edu_copies(one, 3);
+	lab_close(one);
 }

@@ -15,6 +15,7 @@
 #define MAX_IOAS      16u
 #define EDU_BYTES     4096u
 #define PEER_BYTES    65536u
+#define MARK          0xA5
 #define EDU_ROUNDS    4
 #define EDU_END       (UINT64_C(1) << 28) /* of what its engine addresses */
 #define TEN_FACTORIAL 3628800u
@@ -89,6 +90,32 @@ void check_outside(char **argument)
 	check_works(argument);
 }
 
+/* The device's engine writes where nothing is mapped (rvx1-model --fault dma-unmapped): the IOMMU refuses it,
+   the device reports that, and the driver. */
+void check_astray(char **argument)
+{
+	struct rig_device *device = lab_open(argument[0]);
+	struct rig_buffer *from, *to;
+	const char *reason = "";
+	uint8_t *host;
+	unsigned i;
+
+	lab_must(rig_buffer_create(device, RIG_DEVICE, PAGE, &from), "board memory");
+	lab_must(rig_buffer_create(device, RIG_PINNED, PAGE, &to), "pinned memory");
+	host = rig_buffer_host(to);
+	memset(host, MARK, PAGE);
+	lab_check(rig_buffer_copy(to, 0, from, 0, PAGE) == RIG_LOST, "the copy loses the device");
+	rig_lost(device, &reason);
+	printf("lost: %s\n", reason);
+	lab_check(strstr(reason, "system memory did not answer"), "the reason is the fault");
+	for (i = 0; i < PAGE; i++)
+		lab_check(host[i] == MARK, "the copy's own destination is as it was");
+	rig_buffer_put(from);
+	rig_buffer_put(to);
+	lab_close(device);
+	check_works(argument);
+}
+
 /* Maps page after page until it is refused: argument[1] is the most that can be, argument[2] what the text
    must name. The device goes on. */
 void check_many(char **argument)
@@ -113,7 +140,7 @@ void check_many(char **argument)
 	free(buffer);
 }
 
-static void copy_through(struct rig_device *edu, unsigned round)
+void lab_edu_copies(struct rig_device *edu, unsigned round)
 {
 	uint8_t out[EDU_BYTES], in[EDU_BYTES];
 	struct rig_buffer *buffer;
@@ -159,7 +186,7 @@ void check_edu(char **argument)
 	unsigned i;
 
 	for (i = 0; i < EDU_ROUNDS; i++)
-		copy_through(edu, i);
+		lab_edu_copies(edu, i);
 	factorial(edu);
 	lab_close(edu);
 }
@@ -176,7 +203,7 @@ void check_edu_beside(char **argument)
 	lab_check(
 	        rig_buffer_address(high) - SYSTEM_VA >= EDU_END, "the board uses addresses that edu cannot");
 	for (i = 0; i < EDU_ROUNDS; i++) {
-		copy_through(edu, i);
+		lab_edu_copies(edu, i);
 		lab_works(board);
 	}
 	factorial(edu);
