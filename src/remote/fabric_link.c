@@ -30,12 +30,10 @@ bool rig_conn_same_token(const uint8_t *a, const uint8_t *b)
 /* 1: an event, 0: none within a while, or a negative errno. */
 static int next_event(struct rig_conn *conn, struct event *event)
 {
-	struct {
-		struct fi_eq_cm_entry entry;
-		uint8_t data[RIG_FABRIC_ADDRESS];
-	} raw;
+	_Alignas(struct fi_eq_cm_entry) uint8_t raw[sizeof(struct fi_eq_cm_entry) + RIG_FABRIC_ADDRESS];
+	struct fi_eq_cm_entry entry;
 	struct fi_eq_err_entry failure = {0};
-	ssize_t n = fi_eq_sread(conn->eq, &event->kind, &raw, sizeof(raw), LOOK_MS, 0);
+	ssize_t n = fi_eq_sread(conn->eq, &event->kind, raw, sizeof(raw), LOOK_MS, 0);
 
 	event->error = 0;
 	if (n == -FI_EAGAIN || n == -FI_EINTR)
@@ -45,12 +43,13 @@ static int next_event(struct rig_conn *conn, struct event *event)
 		event->error = failure.err ? failure.err : EIO;
 		return 1;
 	}
-	if (n < (ssize_t)sizeof(raw.entry))
+	if (n < (ssize_t)sizeof(entry))
 		return rig_fabric_error(conn->fabric, n < 0 ? (int)n : -EIO, "waiting for a connection");
-	event->fid = raw.entry.fid;
-	event->info = raw.entry.info;
-	event->bytes = (size_t)n - sizeof(raw.entry);
-	memcpy(event->data, raw.data, sizeof(event->data));
+	memcpy(&entry, raw, sizeof(entry));
+	event->fid = entry.fid;
+	event->info = entry.info;
+	event->bytes = (size_t)n - sizeof(entry);
+	memcpy(event->data, raw + sizeof(entry), event->bytes);
 	return 1;
 }
 
