@@ -225,6 +225,9 @@ int session_send(
         struct session *s, uint8_t kind, const struct rig_rmt_out *out, const void *body, size_t bytes);
 /* The job failed here; the first reason is told. */
 void session_fail(struct session *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same, because of another machine of the job. */
+void session_fail_for(struct session *s, uint32_t machine, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
 /* The device of that number, or NULL. */
 struct device *session_device(struct session *s, uint32_t id);
 

@@ -226,8 +226,7 @@ static void *peer_run(void *arg)
 			err = -EPROTO;
 	}
 	if (!atomic_load(&s->ended))
-		session_fail(s, "the connection to machine %" PRIu32 " (%s) ended: %s", p->machine,
-		        rig_rmt_chan_peer(p->chan),
+		session_fail_for(s, p->machine, "the connection between agents ended: %s",
 		        err == -EPROTO ? "it sent what is no message" : strerror(-err));
 	return NULL;
 }

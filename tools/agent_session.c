@@ -39,28 +39,43 @@ int session_answer(
 	return err;
 }
 
-void session_fail(struct session *s, const char *format, ...)
+static void fail(struct session *s, uint32_t machine, const char *format, va_list args)
 {
 	struct rig_rmt_out out = {0};
-	va_list args;
 	bool first;
 
 	(void)pthread_mutex_lock(&s->lock);
 	first = !s->reason[0];
-	if (first) {
-		va_start(args, format);
+	if (first)
 		(void)vsnprintf(s->reason, sizeof(s->reason), format, args);
-		va_end(args);
-	}
 	(void)pthread_mutex_unlock(&s->lock);
 	if (!first)
 		return;
 	agent_log(s->agent, "job of %s failed: %s", rig_rmt_chan_peer(s->chan), s->reason);
 	rails_fail(s, s->reason);
+	rig_rmt_put32(&out, machine);
 	rig_rmt_put_text(&out, s->reason);
 	(void)session_send(s, RIG_RMT_FAILED, &out, NULL, 0);
 	rig_rmt_out_free(&out);
 	rig_rmt_chan_shut(s->chan);
+}
+
+void session_fail(struct session *s, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fail(s, RIG_RMT_HERE_PEER, format, args);
+	va_end(args);
+}
+
+void session_fail_for(struct session *s, uint32_t machine, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fail(s, machine, format, args);
+	va_end(args);
 }
 
 struct device *session_device(struct session *s, uint32_t id)
@@ -272,6 +287,7 @@ static void told_failed(struct session *s, const uint8_t *payload, size_t n)
 	struct rig_rmt_in in = rig_rmt_in_of(payload, n);
 	char reason[RIG_RMT_REASON];
 
+	(void)rig_rmt_get32(&in);
 	rig_rmt_get_text(&in, reason, sizeof(reason));
 	session_fail(s, "%s", rig_rmt_in_end(&in) ? "malformed: a reason" : reason);
 }

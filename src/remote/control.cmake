@@ -4,6 +4,6 @@ rig_folder(remote_control
   SOURCES rmt_wire.c rmt_key.c rmt_pake.c rmt_chan.c rmt_frames.c rmt_work.c
   LINKS folder_base folder_edge Threads::Threads PkgConfig::SODIUM)
 rig_folder(remote
-  SOURCES rmt_job.c rmt_clock.c rmt_rails.c rmt_rail_over.c rmt_proxy.c rmt_proxy_build.c rmt_proxy_room.c rmt_proxy_send.c
+  SOURCES rmt_job.c rmt_clock.c rmt_rails.c rmt_rail_over.c rmt_fork.c rmt_proxy.c rmt_proxy_build.c rmt_proxy_room.c rmt_proxy_send.c
     rmt_proxy_take.c
   LINKS folder_remote_control folder_remote_rail folder_remote_abi)

@@ -503,7 +503,18 @@ int rig_rmt_chan_recv(struct rig_rmt_chan *chan, uint8_t *kind, const uint8_t **
 void rig_rmt_chan_shut(struct rig_rmt_chan *chan)
 {
 	atomic_store_explicit(&chan->shut, true, memory_order_release);
-	(void)shutdown(chan->fd, SHUT_RDWR);
+	if (chan->fd >= 0)
+		(void)shutdown(chan->fd, SHUT_RDWR);
+}
+
+void rig_rmt_chan_disown(struct rig_rmt_chan *chan)
+{
+	int fd = chan->fd;
+
+	chan->fd = -1;
+	atomic_store_explicit(&chan->shut, true, memory_order_release);
+	if (fd >= 0)
+		(void)close(fd);
 }
 
 const char *rig_rmt_chan_peer(const struct rig_rmt_chan *chan)

@@ -32,7 +32,7 @@ enum rig_rmt_kind {
 	RIG_RMT_REACHED,  /* A: device, value, times, measures */
 	RIG_RMT_LOST,     /* A: device, reason */
 	RIG_RMT_STOP,     /* C: request, device, whether for a reason, reason: ends the device */
-	RIG_RMT_FAILED,   /* C, A: the job failed, reason */
+	RIG_RMT_FAILED,   /* C, A: the job failed, because of which machine, reason */
 	RIG_RMT_CLOSE,    /* C: the job ends in order */
 	RIG_RMT_LINK,     /* C: request, machine, name: an agent connects to another */
 	RIG_RMT_RAIL,     /* C: request, then what rails need, below; payload: a blob */

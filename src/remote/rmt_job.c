@@ -54,8 +54,10 @@ static void tell_agents(struct rig_remote_job *job, uint8_t kind)
 	struct rig_rmt_out out = {0};
 	uint32_t m;
 
-	if (kind == RIG_RMT_FAILED)
+	if (kind == RIG_RMT_FAILED) {
+		rig_rmt_put32(&out, RIG_RMT_HERE_PEER);
 		rig_rmt_put_text(&out, job->reason);
+	}
 	for (m = 0; m < job->nmachines; m++) {
 		if (!job->machines[m].chan)
 			continue;
@@ -104,6 +106,8 @@ bool rig_remote_failed(struct rig_remote_job *job, const char **why)
 {
 	bool failed;
 
+	if (job->forked)
+		return false;
 	(void)pthread_mutex_lock(&job->lock);
 	failed = job->failed;
 	(void)pthread_mutex_unlock(&job->lock);
@@ -255,15 +259,21 @@ static int take_answer(struct rig_rmt_machine *m, const uint8_t *bytes, size_t n
 	return 0;
 }
 
+/* An agent says why it ended its part, and which other machine made it do so. */
 static int take_failed(struct rig_rmt_machine *m, const uint8_t *bytes, size_t n)
 {
 	struct rig_rmt_in in = rig_rmt_in_of(bytes, n);
+	uint32_t machine = rig_rmt_get32(&in);
 	char reason[RIG_RMT_REASON];
 
 	rig_rmt_get_text(&in, reason, sizeof(reason));
 	if (rig_rmt_in_end(&in))
 		return -EPROTO;
-	rig_rmt_job_fail(m->job, "machine %s: %s", m->name, reason);
+	if (machine < m->job->nmachines && machine != m->index)
+		rig_rmt_job_fail(m->job, "machine %s, as %s has it: %s", m->job->machines[machine].name,
+		        m->name, reason);
+	else
+		rig_rmt_job_fail(m->job, "machine %s: %s", m->name, reason);
 	return 0;
 }
 
@@ -470,11 +480,13 @@ static void close_with(struct rig_remote_job *job, const char *format, ...)
 
 void rig_remote_close(struct rig_remote_job *job)
 {
-	if (!job)
+	/* A child's copy is left as it is: its threads and locks are the parent's. */
+	if (!job || job->forked)
 		return;
 	rig_rmt_rails_close(job);
 	close_with(job, "the job was closed");
 	rig_rmt_rails_end(job);
+	rig_rmt_fork_unlist(job);
 	rig_rmt_job_put(job);
 }
 
@@ -562,6 +574,8 @@ int rig_remote_connect(const char *const *machines, uint32_t n, const char *key_
 	randombytes_buf(made->token, sizeof(made->token));
 	err = rig_rmt_rails_open(made);
 	if (!err)
+		err = rig_rmt_fork_list(made);
+	if (!err)
 		err = rig_rmt_key_read(key_file, &made->key);
 	if (!err)
 		err = connect_all(made);
@@ -583,6 +597,8 @@ int rig_remote_make_key(const char *path)
 
 static int machine_of(struct rig_remote_job *job, uint32_t index, struct rig_rmt_machine **m)
 {
+	if (job && job->forked)
+		return over_error(job);
 	if (!job || index >= job->nmachines)
 		return rig_error_set(
 		        -EINVAL, "machine %" PRIu32 " of %" PRIu32, index, job ? job->nmachines : 0);
@@ -686,6 +702,8 @@ int rig_remote_opener(
 	struct rig_rmt_opener *o;
 	uint32_t i;
 
+	if (job->forked)
+		return over_error(job);
 	if (!n || n >= RIG_RMT_NAME)
 		return rig_error_set(-EINVAL, "\"%s\" is no DEVICE@HOST:PORT", name ? name : "");
 	for (i = 0; i < job->nmachines && strcmp(job->machines[i].name, at + 1) != 0; i++)

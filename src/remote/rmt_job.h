@@ -76,8 +76,9 @@ struct rig_remote_job {
 	uint32_t refs; /* the program's, and one a proxy */
 	uint32_t next_request, next_fetch;
 	struct rig_rmt_opener *openers;
-	atomic_bool over; /* failed or closed; `reason` is written before */
-	bool failed;
+	atomic_bool over;            /* failed or closed; `reason` is written before */
+	bool failed, forked;         /* forked: this is a child's copy, which is nobody's */
+	struct rig_remote_job *next; /* of the process's */
 	char reason[RIG_RMT_REASON];
 	pthread_t beats;
 	bool beating;
@@ -105,6 +106,10 @@ int rig_rmt_send(struct rig_rmt_machine *m, uint8_t kind, const struct rig_rmt_o
 int rig_rmt_request(struct rig_rmt_machine *m, uint8_t kind, const struct rig_rmt_out *out,
         unsigned answer_ms, struct rig_rmt_out *payload);
 uint32_t rig_rmt_next_fetch(struct rig_remote_job *job);
+
+/* rmt_fork.c: a child of fork has no job. Listed jobs are over in it, their descriptors closed. */
+int rig_rmt_fork_list(struct rig_remote_job *job);
+void rig_rmt_fork_unlist(struct rig_remote_job *job);
 
 /* rmt_clock.c */
 void rig_rmt_clock_ping(struct rig_rmt_machine *m);

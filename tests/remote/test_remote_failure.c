@@ -445,6 +445,40 @@ static void an_agent_serves_on_when_its_controller_was_killed(void **state)
 	remote_agent_end(&a);
 }
 
+/* The child would keep the connection, and with it the devices, beyond the parent's end. */
+static void a_child_of_fork_has_no_job(void **state)
+{
+	struct agent_process a;
+	struct rig_remote_job *job;
+	struct rig_device *d, *again;
+	struct rig_remote_listed listed;
+	char name[128];
+	int status;
+	pid_t child;
+
+	(void)state;
+	remote_agent(&a, "sim:mem=64M");
+	job = remote_connect(&a, 1, &quick);
+	d = remote_open(job, "RVX1:0", &a);
+	child = fork();
+	if (!child) {
+		struct rig_buffer *b;
+		bool refused = rig_remote_list(job, 0, &listed, 1) == -ECONNABORTED &&
+		               rig_buffer_create(d, RIG_DEVICE, 64, &b) == RIG_LOST;
+
+		snprintf(name, sizeof(name), "RVX1:0@%s", a.name);
+		refused = refused && rig_remote_open(job, name, &again) < 0;
+		rig_remote_close(job);
+		_exit(refused ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	sys_device_works(d);
+	sys_close(d);
+	rig_remote_close(job);
+	remote_agent_end(&a);
+}
+
 /* ---- No descriptors ---- */
 
 enum { FEW = 24 };
@@ -517,6 +551,7 @@ int main(void)
 	        cmocka_unit_test(a_fault_there_is_the_reason_here),
 	        cmocka_unit_test(a_closed_job_loses_its_devices),
 	        cmocka_unit_test(an_agent_serves_on_when_its_controller_was_killed),
+	        cmocka_unit_test(a_child_of_fork_has_no_job),
 	        cmocka_unit_test(an_agent_without_descriptors_says_so_and_serves_when_it_has_some),
 	        cmocka_unit_test(a_controller_without_descriptors_is_told),
 	};
