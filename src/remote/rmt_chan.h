@@ -57,8 +57,8 @@ int rig_rmt_chan_recv(struct rig_rmt_chan *chan, uint8_t *kind, const uint8_t **
 /* Ends it for both threads and the peer: calls under way and later ones fail soon. Any thread. */
 void rig_rmt_chan_shut(struct rig_rmt_chan *chan);
 
-/* In a forked child: closes its copy of the descriptor, so that the connection ends with the parent; every call
-   fails from then on. Takes no lock. */
+/* In a forked child: closes its copy of the descriptor, so that the connection ends with the parent; every
+   call fails from then on. Takes no lock. */
 void rig_rmt_chan_disown(struct rig_rmt_chan *chan);
 
 /* The peer's address, as numbers. */
