@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Losses in one process, through librig: each with its reason, and the same opener opens again and works. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -266,6 +270,116 @@ static void a_loss_leaves_the_other_devices_alone(void **state)
 	sys_close(other);
 }
 
+/* ---- Threads ---- */
+
+enum { TURNS = 15, THREADS = 3 };
+
+struct turns {
+	const char *text; /* a device that serves one client */
+	pthread_mutex_t turn;
+	atomic_bool over;
+	atomic_int failed;
+	char why[SYS_TEXT];
+	_Atomic uint64_t last;
+};
+
+/* With the turn. */
+static void note(struct turns *t, const char *what)
+{
+	if (!atomic_exchange(&t->failed, 1))
+		snprintf(t->why, sizeof(t->why), "%s: %s", what, rig_error());
+}
+
+static void open_once(struct turns *t)
+{
+	struct rig_submission *empty;
+	struct rig_device *device;
+	struct rig_point point;
+
+	if (sys_try_open(t->text, &device)) {
+		note(t, "open");
+		return;
+	}
+	empty = sys_empty(device);
+	if (rig_submit(empty, NULL, NULL, 0, &point))
+		note(t, "submit");
+	else
+		atomic_store(&t->last, point.bits);
+	rig_submission_put(empty);
+	(void)rig_close(device);
+	rig_device_put(device);
+}
+
+static void *take_turns(void *arg)
+{
+	struct turns *t = arg;
+	int i;
+
+	for (i = 0; i < TURNS; i++) {
+		(void)pthread_mutex_lock(&t->turn);
+		open_once(t);
+		(void)pthread_mutex_unlock(&t->turn);
+	}
+	return NULL;
+}
+
+/* Holds the device for a moment, whatever became of it. */
+static void *wait_for_last(void *arg)
+{
+	struct turns *t = arg;
+	uint64_t bits;
+
+	while (!atomic_load(&t->over)) {
+		bits = atomic_load(&t->last);
+		if (bits)
+			(void)rig_wait((struct rig_point){bits});
+		else
+			(void)sched_yield();
+	}
+	return NULL;
+}
+
+/* Each open and close of another device looks after all of them. */
+static void *look_after_all(void *arg)
+{
+	struct turns *t = arg;
+	struct rig_opener opener;
+	struct rig_device *device;
+
+	rig_host_opener("other", &opener);
+	while (!atomic_load(&t->over)) {
+		if (rig_open(&opener, &device))
+			continue;
+		(void)rig_close(device);
+		rig_device_put(device);
+	}
+	return NULL;
+}
+
+static void a_board_that_serves_one_client_opens_in_the_next_thread_at_once(void **state)
+{
+	struct turns t = {.turn = PTHREAD_MUTEX_INITIALIZER};
+	pthread_t thread[THREADS], waiter, other;
+	struct sys_process model;
+	int i;
+
+	(void)state;
+	sys_serve(&model, "");
+	t.text = sys_served();
+	assert_int_equal(pthread_create(&waiter, NULL, wait_for_last, &t), 0);
+	assert_int_equal(pthread_create(&other, NULL, look_after_all, &t), 0);
+	for (i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, take_turns, &t), 0);
+	for (i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_join(thread[i], NULL), 0);
+	atomic_store(&t.over, true);
+	assert_int_equal(pthread_join(waiter, NULL), 0);
+	assert_int_equal(pthread_join(other, NULL), 0);
+	if (atomic_load(&t.failed))
+		fail_msg("%s", t.why);
+	sys_serve_end(&model);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,6 +389,7 @@ int main(void)
 	        cmocka_unit_test(a_board_that_dies_halts_or_hangs_is_lost_and_its_name_opens_again),
 	        cmocka_unit_test(a_board_that_refuses_or_dies_while_booting_is_not_opened_and_leaves_nothing),
 	        cmocka_unit_test(a_loss_leaves_the_other_devices_alone),
+	        cmocka_unit_test(a_board_that_serves_one_client_opens_in_the_next_thread_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, sys_setup, sys_teardown);
