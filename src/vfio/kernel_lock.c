@@ -97,5 +97,7 @@ void rig_klock_drop(int fd)
 		return;
 	err = ftruncate(fd, 0);
 	(void)err;
+	/* Closing alone leaves it to the copies of children that have not come to close theirs. */
+	(void)flock(fd, LOCK_UN);
 	close(fd);
 }

@@ -240,6 +240,16 @@ static void close_transport(struct rig_pci *f)
 	f->ops->close(f->transport);
 }
 
+/* No child is made between the function's leaving the list and its last descriptor's end: it would keep that,
+ * and the function with it. */
+static void close_unseen(struct rig_pci *f)
+{
+	rig_pci_fork_hold();
+	rig_fork_remove(f);
+	close_transport(f);
+	rig_pci_fork_release();
+}
+
 /* What the options handed over is theirs no more, whatever happened. */
 static void drop(const struct rig_pci_options *o)
 {
@@ -280,8 +290,7 @@ static int take(struct rig_pci *f, const struct rig_pci_options *o)
 
 	if (!err)
 		return 0;
-	rig_fork_remove(f);
-	close_transport(f);
+	close_unseen(f);
 	fini(f);
 	return err;
 }
@@ -309,14 +318,17 @@ int rig_pci_open(struct rig_pci **out, const struct rig_pci_options *options, ch
 	int err;
 
 	*out = NULL;
+	/* A child that is made before the function is listed would keep what was opened, and the function
+	   with it. */
+	if (!options->held)
+		rig_pci_fork_hold();
 	if (f) {
 		err = adopt(f, options);
 	} else {
 		drop(options);
 		err = rig_vfio_fail(ENOMEM, NULL, "a function");
 	}
-	if (options->held)
-		rig_pci_fork_release();
+	rig_pci_fork_release();
 	if (!err)
 		err = take(f, options);
 	if (!err) {
@@ -338,10 +350,7 @@ void rig_pci_close(struct rig_pci *f)
 		(void)rig_pci_bus_master(f, false);
 	rig_dma_fini(f);
 	rig_peer_fini(f);
-	/* Not before: what comes first are messages, and a child made meanwhile must not keep the
-	   connection. */
-	rig_fork_remove(f);
-	close_transport(f);
+	close_unseen(f);
 	fini(f);
 	free(f);
 }

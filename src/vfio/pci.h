@@ -94,7 +94,8 @@ struct rig_pci_options {
 
 /* Keeps forks of this process waiting, by any thread, until a descriptor that is made meanwhile is a
  * function's: a child would hold it for as long as it lives, and so keep the far side from noticing our end.
- * For moments: rig_pci_open gives it up before it sends anything. */
+ * For moments: rig_pci_open gives it up before it sends anything. Open and close hold forks by themselves;
+ * a caller does whose descriptor it is before. No fork by a callback of the log meanwhile. */
 void rig_pci_fork_hold(void);
 void rig_pci_fork_release(void);
 

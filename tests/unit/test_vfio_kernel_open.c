@@ -8,6 +8,8 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -479,6 +481,75 @@ static void this_process_is_not_called_another_one(void **state)
 	assert_null(strstr(rig_pci_error(), pid));
 }
 
+/* ---- Forks beside opens and closes ---- */
+
+enum { FORKS = 400, FDS_LOOKED_AT = 128 };
+
+static atomic_bool forked_enough;
+
+static void *open_and_close(void *arg)
+{
+	(void)arg;
+	while (!atomic_load(&forked_enough)) {
+		const struct rig_kernel_want want = {.bdf = FAKE_KERNEL_BDF0, .which = RIG_PCI_TYPE1};
+		struct rig_pci_options o = {.kind = RIG_PCI_OPS, .held = true};
+		struct rig_pci *f = NULL;
+
+		rig_pci_fork_hold();
+		if (rig_kernel_open(&kernel.env, &want, &log_all, &o.ops, &o.transport)) {
+			rig_pci_fork_release();
+			return strdup(rig_pci_error());
+		}
+		if (rig_pci_open(&f, &o, NULL, 0))
+			return strdup(rig_pci_error());
+		rig_pci_close(f);
+	}
+	return NULL;
+}
+
+/* Groups, containers and locks. What the child of a program with threads may call. */
+static int inherited(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < FDS_LOOKED_AT; fd++) {
+		char path[32], name[256];
+		ssize_t bytes;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		bytes = readlink(path, name, sizeof(name) - 1);
+		name[bytes > 0 ? bytes : 0] = 0;
+		n += strstr(name, "memfd:fake-kernel") || strstr(name, "/lock/");
+	}
+	return n;
+}
+
+static void a_child_has_nothing_of_a_function_that_is_opened_or_closed_meanwhile(void **state)
+{
+	pthread_t thread;
+	void *failed;
+	int bad = 0;
+
+	(void)state;
+	atomic_store(&forked_enough, false);
+	assert_int_equal(pthread_create(&thread, NULL, open_and_close, NULL), 0);
+	for (int i = 0; i < FORKS; i++) {
+		int status;
+		pid_t child = fork();
+
+		if (!child)
+			_exit(inherited());
+		assert_true(child > 0);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		bad += !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+	}
+	atomic_store(&forked_enough, true);
+	assert_int_equal(pthread_join(thread, &failed), 0);
+	if (failed)
+		fail_msg("%s", (const char *)failed);
+	assert_int_equal(bad, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -497,6 +568,7 @@ int main(void)
 	        TEST(what_is_mapped_of_a_function_goes_before_its_descriptors),
 	        TEST(a_function_that_is_let_go_of_a_moment_later_is_waited_for),
 	        TEST(this_process_is_not_called_another_one),
+	        TEST(a_child_has_nothing_of_a_function_that_is_opened_or_closed_meanwhile),
 	        TEST(no_iommu_is_never_taken_unasked),
 	        TEST(no_iommu_behind_an_iommu_is_refused),
 	        TEST(a_sleeping_function_is_not_touched),
