@@ -51,7 +51,11 @@ struct rig_remote_options {
 	uint32_t silence_ms;  /* without a sign of life the job fails; at least 50; 0: 10,000 */
 	uint32_t answer_ms;   /* for an agent's answer, such as to an open; 0: 60,000 */
 	const char *provider; /* of rails: "tcp", "shm", "verbs"; NULL: "tcp" */
-	const char *node;     /* this machine's address for rails; NULL: 127.0.0.1 */
+	const char
+	        *node; /* this machine's address for rails; NULL: that of the first connection to an agent */
+	/* Large copies go over the encrypted control connection instead of a rail, which is faster and is
+	   not encrypted. */
+	bool no_bulk_rails;
 	/* Called once if the job fails, from a thread of the library's. NULL: nobody. */
 	void (*failed)(void *arg, const char *why);
 	void *arg;

@@ -22,6 +22,7 @@
 #include <stdatomic.h>
 
 #include "rig_vfio.h"
+#include "rmt_bulk.h"
 #include "rmt_chan.h"
 #include "rmt_frames.h"
 
@@ -160,6 +161,8 @@ void staging_drop(struct device *d);
 
 /* agent_hot.c */
 void *hot_run(void *device);
+/* The chunk that a BULK message names. */
+uint64_t chunk_of(const struct item *item);
 /* Hands over one value of the agent's own that copies, and waits for it. */
 int hot_copy(
         struct device *d, uintptr_t dst, uint64_t dst_at, uintptr_t src, uint64_t src_at, uint64_t bytes);
@@ -211,6 +214,7 @@ struct session {
 	atomic_bool ended;
 	char reason[RIG_RMT_REASON]; /* why the job failed; written once, under lock */
 	struct rails *rails;
+	struct rig_rmt_bulk bulk;
 };
 
 /* A new thread's function: serves the connection on `fd` until it ends. */
@@ -223,6 +227,8 @@ int session_answer(
         struct session *s, uint32_t request, int status, const char *text, const void *payload, size_t bytes);
 int session_send(
         struct session *s, uint8_t kind, const struct rig_rmt_out *out, const void *body, size_t bytes);
+/* The controller may use the slot of the chunk again. */
+void session_credit(struct session *s, uint64_t chunk);
 /* The job failed here; the first reason is told. */
 void session_fail(struct session *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same, because of another machine of the job. */
@@ -257,6 +263,8 @@ int rails_request(struct session *s, struct rig_rmt_in *in, struct rig_rmt_out *
 const struct rig_remote_end *rails_end_of(struct session *s, uint64_t rail);
 /* Gives up ends whose other side has ended. The control thread's. */
 void rails_sweep(struct session *s);
+/* Waits until the end's count is there; -ECANCELED. */
+int rails_await(struct device *d, const struct rig_remote_end *end, enum rig_remote_count count, uint64_t c);
 /* A step of rig_remote_step: -ENOENT; -ECANCELED: the device is ending. */
 int rails_step(struct device *d, const uint32_t *words); /* RIG_REMOTE_STEP_WORDS of them */
 void rails_fail(struct session *s, const char *why);

@@ -322,6 +322,8 @@ static void refuse_queued(struct device *d)
 	for (item = d->hot_queue.head; item; item = item->next) {
 		struct rig_rmt_fetch f;
 
+		if (item->kind == RIG_RMT_BULK)
+			session_credit(d->session, chunk_of(item));
 		if (item->kind == RIG_RMT_FETCH && !rig_rmt_fetch_parse(item->payload, item->bytes, &f))
 			refuse(d, f.machine, f.id);
 	}

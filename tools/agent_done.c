@@ -60,20 +60,51 @@ static void remove_first(struct device *d)
 	(void)pthread_mutex_unlock(&d->lock);
 }
 
+/* A slot's bytes at once, if there is a slot. */
+static bool send_chunk(struct device *d, const struct pending *p, uint64_t at)
+{
+	struct rig_rmt_out head = {0};
+	uint64_t count;
+
+	if (p->out_bytes - at < RIG_RMT_BULK_FROM ||
+	        !rig_rmt_bulk_put(&d->session->bulk, p->out->host + at, RIG_RMT_SLOT_BYTES, &count))
+		return false;
+	rig_rmt_put32(&head, d->id);
+	rig_rmt_put64(&head, p->value);
+	rig_rmt_put64(&head, at);
+	rig_rmt_put32(&head, RIG_RMT_SLOT_BYTES);
+	rig_rmt_put64(&head, count);
+	(void)session_send(d->session, RIG_RMT_BULK, &head, NULL, 0);
+	rig_rmt_out_free(&head);
+	return true;
+}
+
+static int send_data(struct device *d, const struct pending *p, uint64_t at, uint64_t n)
+{
+	struct rig_rmt_out head = {0};
+	int err;
+
+	rig_rmt_put32(&head, d->id);
+	rig_rmt_put64(&head, p->value);
+	rig_rmt_put64(&head, at);
+	err = session_send(d->session, RIG_RMT_DATA, &head, p->out->host + at, n);
+	rig_rmt_out_free(&head);
+	return err;
+}
+
 static void send_bytes(struct device *d, const struct pending *p)
 {
-	uint64_t at, n;
+	uint64_t at = 0, n;
+	int err = 0;
 
-	for (at = 0; at < p->out_bytes; at += n) {
-		struct rig_rmt_out head = {0};
-
+	while (at < p->out_bytes && !err) {
+		if (send_chunk(d, p, at)) {
+			at += RIG_RMT_SLOT_BYTES;
+			continue;
+		}
 		n = p->out_bytes - at < RIG_RMT_DATA_BYTES ? p->out_bytes - at : RIG_RMT_DATA_BYTES;
-		rig_rmt_put32(&head, d->id);
-		rig_rmt_put64(&head, p->value);
-		rig_rmt_put64(&head, at);
-		if (session_send(d->session, RIG_RMT_DATA, &head, p->out->host + at, n))
-			n = p->out_bytes - at;
-		rig_rmt_out_free(&head);
+		err = send_data(d, p, at, n);
+		at += n;
 	}
 }
 

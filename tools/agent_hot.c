@@ -396,42 +396,83 @@ static int check_staged(
 
 /* ---- Bytes that come with a value ---- */
 
+enum { BULK_HEAD = 4 + 8 + 8 + 4 };
+
+uint64_t chunk_of(const struct item *item)
+{
+	struct rig_rmt_in in = rig_rmt_in_of(item->payload, item->bytes);
+
+	(void)rig_rmt_get_bytes(&in, BULK_HEAD);
+	return rig_rmt_get64(&in);
+}
+
+/* A chunk of the bulk rail. */
+static int lay_chunk(struct device *d, struct rig_rmt_in *in, uint8_t *to, uint64_t most, uint64_t *taken)
+{
+	uint32_t n = rig_rmt_get32(in);
+	uint64_t count = rig_rmt_get64(in);
+	const struct rig_remote_end *end = rig_rmt_bulk_end(&d->session->bulk);
+	const uint8_t *bytes = end && count < RIG_RAIL_FAILED ? rig_rmt_bulk_at(end, count) : NULL;
+	int err = rig_rmt_in_end(in) || !bytes || !n || n > most || n > RIG_RMT_SLOT_BYTES ? -EPROTO : 0;
+
+	if (!err)
+		err = rails_await(d, end, RIG_REMOTE_ARRIVED, count);
+	if (!err) {
+		memcpy(to, bytes, n);
+		*taken = n;
+	}
+	if (err != -EPROTO)
+		session_credit(d->session, count);
+	rig_remote_end_put(end);
+	return err;
+}
+
+/* Bytes [at + *done, ...) of a value's, at most up to at + bytes. */
+static int lay_item(struct device *d, const struct rig_rmt_work *work, const struct item *item, uint8_t *to,
+        uint64_t at, uint64_t bytes, uint64_t *done)
+{
+	struct rig_rmt_in in = rig_rmt_in_of(item->payload, item->bytes);
+	uint32_t device = rig_rmt_get32(&in);
+	uint64_t value = rig_rmt_get64(&in), from = rig_rmt_get64(&in), taken = in.left;
+	int err = 0;
+
+	if (in.bad || device != d->id || value != work->value || from != at + *done) {
+		err = -EPROTO;
+	} else if (item->kind == RIG_RMT_BULK) {
+		err = lay_chunk(d, &in, to + from, bytes - *done, &taken);
+	} else if (item->kind != RIG_RMT_DATA || !in.left || in.left > bytes - *done) {
+		err = -EPROTO;
+	} else {
+		memcpy(to + from, in.at, in.left);
+	}
+	if (err == -EPROTO)
+		session_fail(d->session, "malformed: bytes that no value waits for");
+	*done += taken;
+	return err;
+}
+
 /* Lays down what comes for a value: the controller's in DATA messages, in the order of the parts, and what
    other agents send. */
 static int lay_part(struct device *d, const struct rig_rmt_work *work, const struct rig_rmt_part *part,
         uint8_t *to, uint64_t at)
 {
 	uint64_t bytes = part->row_bytes * part->rows, done = 0;
+	int err = 0;
 
 	if (part->src.where == RIG_RMT_FOREIGN)
 		return fetch_take(d, part->src.region, to + at, bytes);
-	while (done < bytes) {
+	while (done < bytes && !err) {
 		struct item *item = queue_pop(&d->hot_queue, LOOK_MS);
-		struct rig_rmt_in in;
-		uint64_t value, from;
-		uint32_t device;
 
-		if (device_is_ending(d) || queue_is_closed(&d->hot_queue)) {
-			free(item);
-			return -ECANCELED;
-		}
-		if (!item)
-			continue;
-		in = rig_rmt_in_of(item->payload, item->bytes);
-		device = rig_rmt_get32(&in);
-		value = rig_rmt_get64(&in);
-		from = rig_rmt_get64(&in);
-		if (in.bad || item->kind != RIG_RMT_DATA || device != d->id || value != work->value ||
-		        from != at + done || !in.left || in.left > bytes - done) {
-			free(item);
-			session_fail(d->session, "malformed: bytes that no value waits for");
-			return -EPROTO;
-		}
-		memcpy(to + from, in.at, in.left);
-		done += in.left;
+		if (device_is_ending(d) || queue_is_closed(&d->hot_queue))
+			err = -ECANCELED;
+		if (item && err && item->kind == RIG_RMT_BULK)
+			session_credit(d->session, chunk_of(item));
+		if (item && !err)
+			err = lay_item(d, work, item, to, at, bytes, &done);
 		free(item);
 	}
-	return 0;
+	return err;
 }
 
 static int lay_down(struct device *d, const struct rig_rmt_work *work, uint8_t *to)

@@ -315,8 +315,7 @@ void rails_sweep(struct session *s)
 
 /* ---- Steps of the host's queue ---- */
 
-static int await_count(
-        struct device *d, const struct rig_remote_end *end, enum rig_remote_count count, uint64_t c)
+int rails_await(struct device *d, const struct rig_remote_end *end, enum rig_remote_count count, uint64_t c)
 {
 	struct rails *r = d->session->rails;
 	struct timespec until;
@@ -349,7 +348,7 @@ int rails_step(struct device *d, const uint32_t *words)
 	if (words[0] == RIG_REMOTE_ADVANCE)
 		end->ready(end->ready_arg, c);
 	else
-		err = await_count(
+		err = rails_await(
 		        d, end, words[0] == RIG_REMOTE_AWAIT_SENT ? RIG_REMOTE_SENT : RIG_REMOTE_ARRIVED, c);
 	rig_remote_end_put(end);
 	return err;
@@ -366,6 +365,20 @@ static int halt(struct session *s)
 	return 0;
 }
 
+static int use_bulk(struct session *s, const struct rig_rmt_rail *r)
+{
+	const struct rig_remote_end *end = rails_end_of(s, r->rail);
+
+	if (!end)
+		return rig_error_set(-ENOENT, "no end of rail %" PRIu64, r->rail);
+	/* What chunks name lies in its areas. */
+	if (end->inbound.bytes == (size_t)RIG_RMT_SLOTS * RIG_RMT_SLOT_BYTES &&
+	        end->outbound.bytes == end->inbound.bytes)
+		rig_rmt_bulk_open(&s->bulk, end);
+	rig_remote_end_put(end);
+	return 0;
+}
+
 static int dispatch(struct session *s, const struct rig_rmt_rail *r, struct rig_rmt_out *out)
 {
 	switch (r->op) {
@@ -378,6 +391,8 @@ static int dispatch(struct session *s, const struct rig_rmt_rail *r, struct rig_
 		return make_end(s, r, out);
 	case RIG_RMT_RAIL_JOIN:
 		return join_end(s, r);
+	case RIG_RMT_RAIL_BULK:
+		return use_bulk(s, r);
 	case RIG_RMT_RAIL_DROP:
 		if (s->rails)
 			(void)drop_end(s->rails, r->rail);

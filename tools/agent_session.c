@@ -78,6 +78,15 @@ void session_fail_for(struct session *s, uint32_t machine, const char *format, .
 	va_end(args);
 }
 
+void session_credit(struct session *s, uint64_t chunk)
+{
+	struct rig_rmt_out out = {0};
+
+	rig_rmt_put64(&out, chunk);
+	(void)session_send(s, RIG_RMT_CREDIT, &out, NULL, 0);
+	rig_rmt_out_free(&out);
+}
+
 struct device *session_device(struct session *s, uint32_t id)
 {
 	struct device *d;
@@ -156,6 +165,9 @@ static void take_control(struct session *s, const struct item *item)
 	case RIG_RMT_FETCH:
 		refuse_fetch(s, item);
 		break;
+	case RIG_RMT_BULK:
+		session_credit(s, chunk_of(item));
+		break;
 	default:
 		do_link(s, item->kind, &in);
 	}
@@ -199,8 +211,9 @@ static void *beat_run(void *session)
 /* -EPROTO, or -ENOMEM. */
 static int to_device(struct session *s, uint8_t kind, const uint8_t *payload, size_t n)
 {
-	bool hot = kind == RIG_RMT_DATA || kind == RIG_RMT_SUBMIT || kind == RIG_RMT_FETCH;
-	bool numbered = kind != RIG_RMT_DATA && kind != RIG_RMT_FREE && kind != RIG_RMT_CODE &&
+	bool bulk = kind == RIG_RMT_BULK,
+	     hot = bulk || kind == RIG_RMT_DATA || kind == RIG_RMT_SUBMIT || kind == RIG_RMT_FETCH;
+	bool numbered = !bulk && kind != RIG_RMT_DATA && kind != RIG_RMT_FREE && kind != RIG_RMT_CODE &&
 	                kind != RIG_RMT_UNLOAD;
 	struct rig_rmt_in in = rig_rmt_in_of(payload, n);
 	struct device *d;
@@ -217,7 +230,7 @@ static int to_device(struct session *s, uint8_t kind, const uint8_t *payload, si
 	if (queue_push(hot ? &d->hot_queue : &d->cold_queue, kind, payload, n))
 		return 0;
 	/* Work of a device that is ending goes nowhere; who waits for its bytes is told. */
-	if (kind == RIG_RMT_FETCH)
+	if (kind == RIG_RMT_FETCH || bulk)
 		return queue_push(&s->control, kind, payload, n) ? 0 : -ENOMEM;
 	return (hot && device_is_ending(d)) || queue_is_closed(hot ? &d->hot_queue : &d->cold_queue)
 	               ? 0
@@ -249,6 +262,15 @@ static int open_device(struct session *s, const uint8_t *payload, size_t n)
 	return queue_push(&d->cold_queue, RIG_RMT_OPEN, payload, n) ? 0 : -ENOMEM;
 }
 
+static int take_credit(struct session *s, const uint8_t *payload, size_t n)
+{
+	struct rig_rmt_in in = rig_rmt_in_of(payload, n);
+	uint64_t chunk = rig_rmt_get64(&in);
+
+	rig_rmt_bulk_credit(&s->bulk, chunk);
+	return rig_rmt_in_end(&in);
+}
+
 static int take(struct session *s, uint8_t kind, const uint8_t *payload, size_t n)
 {
 	switch (kind) {
@@ -273,8 +295,11 @@ static int take(struct session *s, uint8_t kind, const uint8_t *payload, size_t 
 	case RIG_RMT_STOP:
 	case RIG_RMT_SUBMIT:
 	case RIG_RMT_DATA:
+	case RIG_RMT_BULK:
 	case RIG_RMT_FETCH:
 		return to_device(s, kind, payload, n);
+	case RIG_RMT_CREDIT:
+		return take_credit(s, payload, n);
 	case RIG_RMT_CLOSE:
 		return -ESHUTDOWN;
 	default:
@@ -355,6 +380,7 @@ static struct session *make(struct agent *agent, struct rig_rmt_chan *chan, cons
 	s->chan = chan;
 	s->join = *join;
 	queue_init(&s->control);
+	rig_rmt_bulk_init(&s->bulk);
 	(void)pthread_mutex_init(&s->lock, NULL);
 	(void)pthread_cond_init(&s->changed, NULL);
 	return s;
@@ -363,6 +389,7 @@ static struct session *make(struct agent *agent, struct rig_rmt_chan *chan, cons
 static void unmake(struct session *s)
 {
 	queue_fini(&s->control);
+	rig_rmt_bulk_fini(&s->bulk);
 	(void)pthread_cond_destroy(&s->changed);
 	(void)pthread_mutex_destroy(&s->lock);
 	free(s);

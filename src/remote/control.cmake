@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # The control connection, which agents use too; and jobs with the proxy driver.
 rig_folder(remote_control
-  SOURCES rmt_wire.c rmt_key.c rmt_pake.c rmt_chan.c rmt_frames.c rmt_work.c
-  LINKS folder_base folder_edge Threads::Threads PkgConfig::SODIUM)
+  SOURCES rmt_wire.c rmt_key.c rmt_pake.c rmt_chan.c rmt_frames.c rmt_work.c rmt_bulk.c
+  LINKS folder_base folder_edge folder_remote_abi Threads::Threads PkgConfig::SODIUM)
 rig_folder(remote
   SOURCES rmt_job.c rmt_clock.c rmt_rails.c rmt_rail_over.c rmt_fork.c rmt_proxy.c rmt_proxy_build.c rmt_proxy_room.c rmt_proxy_send.c
     rmt_proxy_take.c

@@ -29,6 +29,8 @@ enum rig_rmt_kind {
 	RIG_RMT_CHECK,    /* C: request, then as SUBMIT: would room ever fit it */
 	RIG_RMT_SUBMIT,   /* C: work, below */
 	RIG_RMT_DATA,     /* C, A: device, value, offset, bytes of the value's local sides */
+	RIG_RMT_BULK, /* C, A: device, value, offset, bytes, chunk: the same bytes, in a slot (rmt_bulk.h) */
+	RIG_RMT_CREDIT,   /* C, A: chunk: its slot is free */
 	RIG_RMT_REACHED,  /* A: device, value, times, measures */
 	RIG_RMT_LOST,     /* A: device, reason */
 	RIG_RMT_STOP,     /* C: request, device, whether for a reason, reason: ends the device */
@@ -214,6 +216,7 @@ enum rig_rmt_rail_op {
 	RIG_RMT_RAIL_MAKE,      /* peer, rail, transfers: blob */
 	RIG_RMT_RAIL_JOIN,      /* rail, blob */
 	RIG_RMT_RAIL_DROP,      /* rail */
+	RIG_RMT_RAIL_BULK,      /* rail: bulk bytes go over it */
 	RIG_RMT_RAIL_HALT,      /* rails move nothing any more, and links may end */
 	RIG_RMT_RAIL_OPS,
 };

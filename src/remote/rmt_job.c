@@ -277,6 +277,15 @@ static int take_failed(struct rig_rmt_machine *m, const uint8_t *bytes, size_t n
 	return 0;
 }
 
+static int take_credit(struct rig_rmt_machine *m, const uint8_t *bytes, size_t n)
+{
+	struct rig_rmt_in in = rig_rmt_in_of(bytes, n);
+	uint64_t count = rig_rmt_get64(&in);
+
+	rig_rmt_bulk_credit(&m->bulk, count);
+	return rig_rmt_in_end(&in);
+}
+
 static int take(struct rig_rmt_machine *m, uint8_t kind, const uint8_t *bytes, size_t n)
 {
 	switch (kind) {
@@ -286,7 +295,10 @@ static int take(struct rig_rmt_machine *m, uint8_t kind, const uint8_t *bytes, s
 		return take_answer(m, bytes, n);
 	case RIG_RMT_FAILED:
 		return take_failed(m, bytes, n);
+	case RIG_RMT_CREDIT:
+		return take_credit(m, bytes, n);
 	case RIG_RMT_DATA:
+	case RIG_RMT_BULK:
 	case RIG_RMT_REACHED:
 	case RIG_RMT_LOST:
 		return rig_rmt_proxy_take(m, kind, bytes, n);
@@ -414,6 +426,7 @@ static void free_job(struct rig_remote_job *job)
 
 	for (i = 0; i < job->nmachines; i++) {
 		rig_rmt_chan_free(job->machines[i].chan);
+		rig_rmt_bulk_fini(&job->machines[i].bulk);
 		(void)pthread_cond_destroy(&job->machines[i].answered);
 		(void)pthread_mutex_destroy(&job->machines[i].lock);
 	}
@@ -553,6 +566,7 @@ static struct rig_remote_job *make_job(
 		(void)snprintf(m->name, sizeof(m->name), "%s", machines[i]);
 		(void)pthread_mutex_init(&m->lock, NULL);
 		init_cond(&m->answered);
+		rig_rmt_bulk_init(&m->bulk);
 	}
 	return job;
 }

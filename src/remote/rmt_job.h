@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "rig_remote.h"
+#include "rmt_bulk.h"
 #include "rmt_chan.h"
 #include "rmt_frames.h"
 
@@ -23,6 +24,8 @@ enum {
 };
 
 struct proxy;
+
+enum rig_rmt_bulk_state { RIG_RMT_BULK_NONE, RIG_RMT_BULK_MADE }; /* MADE: or it cannot be */
 
 struct rig_rmt_request {
 	struct rig_rmt_request *next;
@@ -53,8 +56,10 @@ struct rig_rmt_machine {
 	struct proxy *proxies[RIG_RMT_DEVICES];
 	struct rig_rmt_clock clock;
 	bool has_clock;
-	uint32_t ping;      /* the number of the one under way; 0: none */
-	uint64_t ping_sent; /* when */
+	struct rig_rmt_bulk bulk;
+	atomic_int bulk_state; /* enum rig_rmt_bulk_state */
+	uint32_t ping;         /* the number of the one under way; 0: none */
+	uint64_t ping_sent;    /* when */
 };
 
 struct rig_rmt_opener {
@@ -137,6 +142,8 @@ void rig_rmt_rails_free(struct rig_remote_job *job);
 /* Whether these are pages that stand for an area of a rail on that machine. */
 bool rig_rmt_rails_window(
         struct rig_rmt_machine *m, const void *at, uint64_t bytes, uint64_t *rail, bool *inbound);
+/* Makes the machine's bulk rail, once, if it can be made. */
+void rig_rmt_rails_bulk(struct rig_rmt_machine *m);
 void rig_rmt_rails_host(struct rig_rmt_machine *m, struct rig_remote_host *host);
 
 #endif

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What a machine's reader brings its proxies. */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
+
+#include "clock.h"
 
 #include "rmt_proxy.h"
 
@@ -44,23 +47,64 @@ static int place(const struct value *v, uint64_t at, const uint8_t *bytes, uint6
 	return n ? -EPROTO : 0;
 }
 
-static int take_data(struct proxy *p, struct rig_rmt_in *in)
+static int take_bytes(struct proxy *p, uint64_t number, uint64_t at, const uint8_t *bytes, size_t n)
 {
-	uint64_t number = rig_rmt_get64(in), at = rig_rmt_get64(in);
 	struct value *v;
 	int err = 0;
 
-	if (in->bad)
-		return -EPROTO;
 	(void)pthread_mutex_lock(&p->lock);
 	v = p->stopped ? NULL : find(p, number);
 	if (!p->stopped && (!v || at != v->got))
 		err = -EPROTO;
 	if (!err && v)
-		err = place(v, at, in->at, in->left);
+		err = place(v, at, bytes, n);
 	if (!err && v)
-		v->got += in->left;
+		v->got += n;
 	(void)pthread_mutex_unlock(&p->lock);
+	return err;
+}
+
+static int take_data(struct proxy *p, struct rig_rmt_in *in)
+{
+	uint64_t number = rig_rmt_get64(in), at = rig_rmt_get64(in);
+
+	return in->bad ? -EPROTO : take_bytes(p, number, at, in->at, in->left);
+}
+
+/* The rail stores the count behind the bytes, soon: the message may have overtaken them. */
+static int await_chunk(struct rig_rmt_machine *m, const struct rig_remote_end *end, uint64_t count)
+{
+	uint64_t start = rig_now_ns();
+
+	while (rig_remote_load(end, RIG_REMOTE_ARRIVED) < count) {
+		if (rig_rmt_job_over(m->job))
+			return -ECONNABORTED;
+		if (rig_now_ns() - start > m->job->options.silence_ms * RIG_NS_PER_MS)
+			return -ETIMEDOUT;
+		(void)sched_yield();
+	}
+	return rig_remote_load(end, RIG_REMOTE_ARRIVED) == RIG_RAIL_FAILED ? -ECONNABORTED : 0;
+}
+
+/* Of a proxy or, where it is gone, of none. The reader may send: an agent's reader never waits. */
+static int take_bulk(struct rig_rmt_machine *m, struct proxy *p, struct rig_rmt_in *in)
+{
+	uint64_t number = rig_rmt_get64(in), at = rig_rmt_get64(in);
+	uint32_t n = rig_rmt_get32(in);
+	uint64_t count = rig_rmt_get64(in);
+	const struct rig_remote_end *end = rig_rmt_bulk_end(&m->bulk);
+	const uint8_t *bytes = end && count < RIG_RAIL_FAILED ? rig_rmt_bulk_at(end, count) : NULL;
+	struct rig_rmt_out out = {0};
+	int err =
+	        rig_rmt_in_end(in) || !bytes || n > RIG_RMT_SLOT_BYTES ? -EPROTO : await_chunk(m, end, count);
+
+	if (!err && p)
+		err = take_bytes(p, number, at, bytes, n);
+	rig_remote_end_put(end);
+	rig_rmt_put64(&out, count);
+	if (!err)
+		err = rig_rmt_chan_send(m->chan, RIG_RMT_CREDIT, out.at, out.used, NULL, 0);
+	rig_rmt_out_free(&out);
 	return err;
 }
 
@@ -156,6 +200,8 @@ static int take_any(struct rig_rmt_machine *m, uint8_t kind, uint32_t id, const 
 	struct proxy *p = m->proxies[id];
 	int err;
 
+	if (kind == RIG_RMT_BULK)
+		return take_bulk(m, p, in);
 	/* A proxy that is gone, or not yet made, is nobody's. */
 	if (!p)
 		return 0;

@@ -341,6 +341,24 @@ static int make_rail(void *self, const struct rig_remote_host *peer, const struc
 	return err;
 }
 
+void rig_rmt_rails_bulk(struct rig_rmt_machine *m)
+{
+	struct rig_remote_transfer transfers[RIG_RMT_SLOT_TRANSFERS];
+	const struct rig_remote_rail *rail;
+	struct rig_rmt_rail use = {.op = RIG_RMT_RAIL_BULK};
+
+	if (m->job->options.no_bulk_rails || atomic_exchange(&m->bulk_state, RIG_RMT_BULK_MADE))
+		return;
+	rig_rmt_bulk_transfers(transfers);
+	if (make_rail(m, NULL, transfers, RIG_RMT_SLOT_TRANSFERS, transfers, RIG_RMT_SLOT_TRANSFERS, &rail))
+		return;
+	use.rail = rail->id;
+	if (!ask(m, &use, NULL, NULL, NULL))
+		rig_rmt_bulk_open(&m->bulk, rail->local);
+	/* The end keeps the other one. */
+	rig_remote_rail_put(rail);
+}
+
 /* No agent of this library loads programs for its host. */
 static size_t threads(void *self, uint64_t program, int64_t *most, size_t room)
 {
@@ -495,8 +513,10 @@ void rig_rmt_rails_end(struct rig_remote_job *job)
 	struct rig_rails *engine = rails ? atomic_exchange(&rails->engine, NULL) : NULL;
 	uint32_t i;
 
-	for (i = 0; rails && i < job->nmachines; i++)
+	for (i = 0; rails && i < job->nmachines; i++) {
+		rig_rmt_bulk_close(&job->machines[i].bulk);
 		rig_rail_link_put(rails->links[i]);
+	}
 	if (engine)
 		rig_rails_close(engine);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What devices of other machines do for a program: memory, copies, launches, waits. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +78,82 @@ static void memory_of_a_remote_host_is_a_device(void **state)
 	assert_memory_equal(bytes, again, sizeof(bytes));
 	rig_buffer_put(b);
 	sys_close(d);
+	rig_remote_close(job);
+}
+
+enum { LARGE = 5 << 20, MOVERS = 3 };
+
+/* What a large copy there and back adds to the control connection. */
+static uint64_t copy_large(struct rig_remote_job *job, struct rig_device *d, uint64_t seed)
+{
+	uint8_t *sent = malloc(LARGE), *got = calloc(1, LARGE);
+	struct rig_buffer *b = sys_buffer(d, RIG_DEVICE, LARGE);
+	struct rig_remote_stats before, after;
+
+	sys_fill(sent, LARGE, seed);
+	sys_ok(rig_remote_stats(job, 0, &before));
+	sys_ok(rig_buffer_write(b, 0, sent, LARGE));
+	sys_ok(rig_buffer_read(b, 0, got, LARGE));
+	sys_ok(rig_remote_stats(job, 0, &after));
+	assert_memory_equal(sent, got, LARGE);
+	free(sent);
+	free(got);
+	rig_buffer_put(b);
+	return after.sent + after.received - before.sent - before.received;
+}
+
+static void large_copies_go_over_a_rail_unless_the_job_says_otherwise(void **state)
+{
+	const struct rig_remote_options encrypted = {.version = RIG_EDGE_VERSION, .no_bulk_rails = true};
+	struct rig_remote_job *job = remote_connect(agents, 1, NULL);
+	struct rig_device *d = remote_open(job, "RVX1:0", &agents[0]);
+
+	(void)state;
+	(void)copy_large(job, d, 1);
+	assert_true(copy_large(job, d, 2) < LARGE);
+	sys_close(d);
+	rig_remote_close(job);
+	job = remote_connect(agents, 1, &encrypted);
+	d = remote_open(job, "RVX1:0", &agents[0]);
+	assert_true(copy_large(job, d, 3) > 2 * LARGE);
+	sys_close(d);
+	rig_remote_close(job);
+}
+
+struct mover {
+	struct rig_remote_job *job;
+	struct rig_device *device;
+	unsigned seed;
+};
+
+static void *move(void *arg)
+{
+	const struct mover *m = arg;
+	unsigned i;
+
+	for (i = 0; i < 6; i++)
+		(void)copy_large(m->job, m->device, m->seed + i);
+	return NULL;
+}
+
+/* More chunks than there are slots: they go by either way, and none is lost or mixed up. */
+static void devices_copy_beside_each_other(void **state)
+{
+	static const char *const names[] = {"RVX1:0", "RVX1:1", "CPU"};
+	struct rig_remote_job *job = remote_connect(agents, 1, NULL);
+	struct mover movers[MOVERS];
+	pthread_t threads[MOVERS];
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < MOVERS; i++) {
+		movers[i] = (struct mover){job, remote_open(job, names[i], &agents[0]), 100 * i};
+		assert_int_equal(pthread_create(&threads[i], NULL, move, &movers[i]), 0);
+	}
+	for (i = 0; i < MOVERS; i++) {
+		(void)pthread_join(threads[i], NULL);
+		sys_close(movers[i].device);
+	}
 	rig_remote_close(job);
 }
 
@@ -171,6 +248,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(bytes_written_to_a_remote_device_are_read_back),
+	        cmocka_unit_test(large_copies_go_over_a_rail_unless_the_job_says_otherwise),
+	        cmocka_unit_test(devices_copy_beside_each_other),
 	        cmocka_unit_test(kernels_run_on_a_remote_device),
 	        cmocka_unit_test(memory_of_a_remote_host_is_a_device),
 	        cmocka_unit_test(bytes_move_between_machines_without_the_controller),
