@@ -146,6 +146,26 @@ static void an_image_is_unloaded_once_the_work_that_uses_it_is_done(void **state
 	help_close(&b);
 }
 
+/* Words and other kernels may name its code without saying so. */
+static void an_image_stays_while_any_work_before_its_last_put_is_under_way(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b = help_open(&o);
+	struct rig_image *image = help_image(b.d);
+	struct rig_submission *s = help_empty(b.d);
+	struct rig_point point = help_submit(s, NULL);
+
+	(void)state;
+	rig_image_put(image);
+	rig_cache_trim(b.d, 0);
+	assert_int_equal(polled_count(b.p, POLLED_UNLOAD), 0);
+	assert_ok(rig_wait(point));
+	rig_cache_trim(b.d, 0);
+	assert_int_equal(polled_count(b.p, POLLED_UNLOAD), 1);
+	rig_submission_put(s);
+	help_close(&b);
+}
+
 /* E-012: a lost device's images go once its word shows the last value. */
 static void a_lost_devices_image_is_unloaded_once_the_word_is_there(void **state)
 {
@@ -189,6 +209,7 @@ int main(void)
 	        cmocka_unit_test(what_is_no_image_is_refused_with_the_drivers_reason),
 	        cmocka_unit_test(an_entry_short_of_memory_is_asked_again),
 	        cmocka_unit_test(an_image_is_unloaded_once_the_work_that_uses_it_is_done),
+	        cmocka_unit_test(an_image_stays_while_any_work_before_its_last_put_is_under_way),
 	        cmocka_unit_test(a_lost_devices_image_is_unloaded_once_the_word_is_there),
 	};
 
