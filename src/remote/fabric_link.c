@@ -237,5 +237,6 @@ int rig_conn_link_finish(struct rig_conn *conn, const struct rig_conn_address *p
 		if (conn->state < RIG_CONN_STANDS && rig_deadline_passed(deadline))
 			return rig_error_set(-ETIMEDOUT, "no data connection within its time");
 	}
+	rig_conn_keep_from_programs(conn);
 	return 0;
 }

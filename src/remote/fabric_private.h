@@ -95,6 +95,9 @@ int rig_conn_link_finish(struct rig_conn *conn, const struct rig_conn_address *p
 /* Refuses who asks and closes the listener; nothing if there is none. */
 void rig_conn_stop_listening(struct rig_conn *conn);
 
+/* The connection's socket is closed where the process executes another program, which would keep it open. */
+void rig_conn_keep_from_programs(struct rig_conn *conn);
+
 /* Ends the connections to the listener but the peer's; their number. */
 unsigned rig_conn_end_strangers(struct rig_conn *conn);
 

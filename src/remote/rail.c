@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "rail_private.h"
 
@@ -26,6 +27,7 @@ int rig_rails_open(const struct rig_rails_options *options, struct rig_rails **m
 	if (!rails)
 		return rig_error_set(-ENOMEM, "no memory for rails");
 	rails->references = 1;
+	rails->pid = getpid();
 	set_options(rails, options);
 	code = rig_fabric_open(options->provider ? options->provider : "tcp", options->node, &rails->fabric);
 	if (code) {
@@ -57,8 +59,15 @@ void rig_rails_put(struct rig_rails *rails)
 	free(rails);
 }
 
+bool rig_rails_here(const struct rig_rails *rails)
+{
+	return rails->pid == getpid();
+}
+
 int rig_rails_check(struct rig_rails *rails)
 {
+	if (!rig_rails_here(rails))
+		return rig_error_set(-ECONNABORTED, "the job is that of the process that forked this one");
 	if (__atomic_load_n(&rails->failed, __ATOMIC_ACQUIRE))
 		return rig_error_set(-ECONNABORTED, "the job has failed: %s", rails->why);
 	if (__atomic_load_n(&rails->stopped, __ATOMIC_ACQUIRE))
@@ -91,6 +100,8 @@ void rig_rails_fail(struct rig_rails *rails, const char *why)
 {
 	bool first;
 
+	if (!rig_rails_here(rails))
+		return;
 	(void)pthread_mutex_lock(&rails->lock);
 	first = fail_once(rails, why);
 	(void)pthread_mutex_unlock(&rails->lock);
@@ -102,6 +113,8 @@ void rig_rails_fail(struct rig_rails *rails, const char *why)
 
 void rig_rails_stop(struct rig_rails *rails)
 {
+	if (!rig_rails_here(rails))
+		return;
 	(void)pthread_mutex_lock(&rails->lock);
 	__atomic_store_n(&rails->stopped, true, __ATOMIC_RELEASE);
 	for (struct rig_rail_link *link = rails->links; link; link = link->next)
@@ -111,7 +124,7 @@ void rig_rails_stop(struct rig_rails *rails)
 
 void rig_rails_close(struct rig_rails *rails)
 {
-	if (!rails)
+	if (!rails || !rig_rails_here(rails))
 		return;
 	rig_rails_stop(rails);
 	for (struct rig_rail_link *link = rails->links; link; link = link->next)

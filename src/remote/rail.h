@@ -46,6 +46,10 @@
  *   thread if no other thread is at the link, else by who is. Callbacks come from that thread, or from that
  *   of rig_rails_fail, with no lock held.
  *
+ * Fork
+ *   An engine and its ends are the process's that opened it. In a child the areas are not mapped, calls
+ *   that answer refuse, and the others, puts among them, do nothing; what they would have freed stays.
+ *
  * Locks, outermost first: engine's `lock`; a link's `lock`; the registry of ends by their counts, a leaf.
  *
  * Answers: 0 or a negative errno with a text in rig_error().
@@ -158,5 +162,8 @@ int rig_rail_make(struct rig_rail_link *link, uint64_t id, const struct rig_remo
    blob of an end, of another rail, or its transfers do not match; the end stays unjoined. -EALREADY: joined
    before. */
 int rig_rail_join(const struct rig_remote_end *end, const struct rig_rail_blob *blob);
+
+/* Whether the rail of an end that is held has ended: by the other side's last put, or with the engine. */
+bool rig_rail_over(const struct rig_remote_end *end);
 
 #endif

@@ -246,6 +246,9 @@ static void released(void *owner)
 	struct rig_rail_link *link = half->link;
 	struct rig_rails *rails = half->rails;
 
+	/* In a child of fork the locks may be held for ever and the connection is the parent's. */
+	if (!rig_rails_here(rails))
+		return;
 	if (half->unplaced) {
 		rig_rail_half_put(half);
 		return;
@@ -312,6 +315,8 @@ int rig_rail_make(struct rig_rail_link *link, uint64_t id, const struct rig_remo
 	struct rig_rail_half *half;
 	int code = rig_remote_check_transfers(send, nsend, receive, nreceive);
 
+	if (!code)
+		code = rig_rails_check(link->rails);
 	if (code)
 		return code;
 	half = new_half(link, id);
@@ -384,6 +389,15 @@ int rig_rail_join(const struct rig_remote_end *end, const struct rig_rail_blob *
 	}
 	rig_rail_half_put(half);
 	return code;
+}
+
+bool rig_rail_over(const struct rig_remote_end *end)
+{
+	struct rig_rail_half *half = rig_registry_get(end->counts.at);
+
+	if (half)
+		rig_rail_half_put(half);
+	return !half;
 }
 
 void rig_rail_renumber(const struct rig_remote_end *end, uint64_t count)

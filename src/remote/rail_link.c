@@ -198,7 +198,7 @@ int rig_rail_link_finish(
 
 void rig_rail_link_put(struct rig_rail_link *link)
 {
-	if (link && !link->stands) {
+	if (link && !link->stands && rig_rails_here(link->rails)) {
 		rig_rail_link_down(link);
 		rig_rail_link_free(link);
 	}

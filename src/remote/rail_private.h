@@ -99,6 +99,7 @@ struct rig_rail_link {
 
 struct rig_rails {
 	uint64_t references; /* atomic: the engine and each half */
+	pid_t pid;           /* whose it is */
 	struct rig_rails_options options;
 	char provider[RIG_RAIL_PROVIDER];
 	struct rig_fabric *fabric;
@@ -188,6 +189,9 @@ static inline bool rig_rails_over(const struct rig_rails *rails)
 	return __atomic_load_n(&rails->failed, __ATOMIC_ACQUIRE) ||
 	       __atomic_load_n(&rails->stopped, __ATOMIC_ACQUIRE);
 }
+
+/* Whether this is the process that opened it, not a child of fork. */
+bool rig_rails_here(const struct rig_rails *rails);
 
 /* 0, or -ECONNABORTED with the cause. */
 int rig_rails_check(struct rig_rails *rails);

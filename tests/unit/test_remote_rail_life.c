@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* How long ends live, what ends a rail, and what is left then; over each provider. */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -262,6 +268,70 @@ static void rails_come_and_go_on_a_link_while_they_carry(void **state)
 	rail_pair_close(&pair);
 }
 
+static void a_child_of_fork_neither_ends_nor_fails_the_parents_rail(void **state)
+{
+	struct rig_remote_transfer t = {0, 0, 8};
+	const struct rig_remote_end *end;
+	struct rig_rail_blob blob;
+	struct rail_pair pair;
+	struct rail_ends ends;
+	int status;
+	pid_t pid;
+
+	rail_pair_begin_one(&pair, state, COPY, &ends);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		int code = rig_rail_make(pair.link[0], 2, &t, 1, NULL, 0, &blob, &end);
+
+		rig_rails_fail(pair.rails[0], "the child");
+		rail_ends_put(&ends);
+		rig_rails_close(pair.rails[0]);
+		rig_rails_close(pair.rails[1]);
+		_exit(code == -ECONNABORTED ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
+	rail_ready(ends.end[0], 1);
+	assert_int_equal(rail_wait(ends.end[1], RIG_REMOTE_ARRIVED, 1), 1);
+	assert_false(rig_rail_over(ends.end[0]));
+	rig_remote_end_put(ends.end[1]);
+	wait_until_retired(&pair, 0);
+	assert_true(rig_rail_over(ends.end[0]));
+	rig_remote_end_put(ends.end[0]);
+	rail_pair_close(&pair);
+}
+
+/* Sockets connected between two ports of this machine that an exec would leave open. */
+static unsigned sockets_left_to_programs(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+	unsigned n = 0;
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir))) {
+		struct sockaddr_storage peer;
+		socklen_t bytes = sizeof(peer);
+		int fd = atoi(entry->d_name);
+
+		if (entry->d_name[0] != '.' && !getpeername(fd, (struct sockaddr *)&peer, &bytes) &&
+		        peer.ss_family == AF_INET && !(fcntl(fd, F_GETFD) & FD_CLOEXEC))
+			n++;
+	}
+	(void)closedir(dir);
+	return n;
+}
+
+static void no_program_that_is_executed_inherits_a_data_connection(void **state)
+{
+	struct rail_pair pair;
+
+	rail_pair_begin(&pair, state);
+	assert_int_equal(sockets_left_to_programs(), 0);
+	rail_pair_close(&pair);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -274,6 +344,8 @@ int main(void)
 	        RAIL_TEST(an_end_that_was_never_joined_goes_with_its_engine),
 	        RAIL_TEST(what_no_rail_can_carry_is_refused_with_the_transfer_named),
 	        RAIL_TEST(a_thousand_rails_share_a_link),
+	        RAIL_TEST(a_child_of_fork_neither_ends_nor_fails_the_parents_rail),
+	        RAIL_TEST(no_program_that_is_executed_inherits_a_data_connection),
 	        RAIL_TEST(rails_come_and_go_on_a_link_while_they_carry),
 	};
 
