@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "guard.h"
 #include "pci_private.h"
 
 static pthread_mutex_t hold = PTHREAD_MUTEX_INITIALIZER; /* before lock: forks wait for who has it */
@@ -56,6 +57,7 @@ static void child(void)
 		orphan(f);
 	first = NULL;
 	rig_peer_forked();
+	rig_guard_forked();
 	parent();
 }
 

@@ -118,3 +118,10 @@ void rig_guard_remove(void *at)
 	}
 	pthread_mutex_unlock(&lock);
 }
+
+void rig_guard_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	for (unsigned i = 0; i < RIG_GUARD_RANGES; i++)
+		atomic_store_explicit(&ranges[i].at, 0, memory_order_relaxed);
+}

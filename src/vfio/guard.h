@@ -26,4 +26,7 @@ int rig_guard_add(void *at, uint64_t bytes, struct rig_gone *gone);
 /* Before the range is unmapped. A range that is not guarded is allowed. */
 void rig_guard_remove(void *at);
 
+/* In a child of fork, which has none of what is guarded: at those addresses anything may come to lie. */
+void rig_guard_forked(void);
+
 #endif

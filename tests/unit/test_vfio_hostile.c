@@ -10,6 +10,8 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "counters.h"
@@ -470,6 +472,47 @@ static void a_guarded_window_that_vanishes_reads_ones_and_others_faults_pass_on(
 	finish();
 }
 
+/* What comes to lie there in a child, where the window is not: memory of a file that is too short. */
+static int touch_in_child(void *at)
+{
+	enum { SWALLOWED, PASSED_ON, NOT_MAPPED };
+	int fd = memfd_create("short", MFD_CLOEXEC);
+	volatile unsigned char *mine =
+	        mmap(at, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
+
+	if (mine != at)
+		return NOT_MAPPED;
+	if (sigsetjmp(caught, 1))
+		return PASSED_ON;
+	mine[0] = 1;
+	return SWALLOWED;
+}
+
+static void a_child_of_fork_guards_nothing_of_its_parents(void **state)
+{
+	struct rig_pci_options o = {.kind = RIG_PCI_VFIO_USER_FD, .guard = true};
+	struct sigaction mine = {.sa_handler = on_bus}, old;
+	struct rig_win w;
+	int status;
+	pid_t child;
+
+	(void)state;
+	test_counts_take(&before);
+	memset(&peer, 0, sizeof(peer));
+	fake_peer_start(&peer, &o.fd);
+	sigaction(SIGBUS, &mine, &old);
+	assert_int_equal(rig_pci_open(&pci, &o, NULL, 0), 0);
+	assert_int_equal(rig_pci_window(pci, 2, 0, 0, 0, &w), 0);
+	child = fork();
+	if (!child)
+		_exit(touch_in_child(rig_win_host(&w)));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 1);
+	sigaction(SIGBUS, &old, NULL);
+	finish();
+}
+
 /* Keeps asking as the device while another thread of the client calls. */
 static void *ask(void *arg)
 {
@@ -557,6 +600,7 @@ int main(void)
 	        cmocka_unit_test(a_reset_that_stays_unanswered_ends_at_its_own_deadline),
 	        cmocka_unit_test(a_message_that_breaks_the_protocol_makes_the_function_gone),
 	        cmocka_unit_test(a_guarded_window_that_vanishes_reads_ones_and_others_faults_pass_on),
+	        cmocka_unit_test(a_child_of_fork_guards_nothing_of_its_parents),
 	        cmocka_unit_test(dma_is_served_while_calls_are_in_progress),
 	        cmocka_unit_test(several_threads_each_get_their_own_answers),
 	};
