@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Bulk bytes between a controller and a machine, over a rail of their own: RIG_RMT_SLOTS slots each way, of
- * which a chunk of a copy takes one of. A BULK message on the control connection says which chunk is in which slot,
- * in the order of the device's other messages; a CREDIT says that the slot is free again. Where no slot is,
- * or no rail, the bytes go as DATA, so that no device waits for another's.
+ * which a chunk of a copy takes one. A BULK message on the control connection says which chunk is in which
+ * slot, in the order of the device's other messages; a CREDIT says that the slot is free again. Where no slot
+ * is, or no rail, the bytes go as DATA, so that no device waits for another's.
  *
  * Any thread; `end` is set once, by rig_rmt_bulk_open, and gone after rig_rmt_bulk_close.
  */

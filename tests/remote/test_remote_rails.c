@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rails of a job: between this process and a machine, between two machines with work on both; their end. */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -223,11 +224,148 @@ static void a_killed_machine_raises_every_count_and_no_wait_blocks(void **state)
 	remote_agent(&agents[1], "sim:mem=64M");
 }
 
+static void each_proxy_declares_what_it_is(void **state)
+{
+	struct rig_remote_job *job = remote_connect(agents, 1, NULL);
+	struct rig_device *board = remote_open(job, "RVX1:0", &agents[0]);
+	struct rig_device *cpu = remote_open(job, "CPU", &agents[0]), *local = sys_open("sim:mem=64M");
+	const struct rig_remote_record *record = rig_capability(board, &rig_remote_key);
+	const char *at = strchr(rig_name(board), '@');
+
+	(void)state;
+	assert_non_null(record);
+	assert_int_equal(record->version, RIG_REMOTE_ABI_VERSION);
+	assert_int_equal(record->kind, RIG_REMOTE_DEVICE);
+	assert_int_equal(record->u.device.id, 0); /* the first that its machine opened for the job */
+	assert_non_null(at);
+	assert_string_equal(host_of(cpu)->machine, at + 1);
+	assert_null(rig_capability(local, &rig_remote_key));
+	sys_close(local);
+	sys_close(board);
+	sys_close(cpu);
+	rig_remote_close(job);
+}
+
+struct ended {
+	struct rig_device *board;
+	struct rig_remote_area area;
+};
+
+static bool has_ended(void *arg)
+{
+	struct ended *e = arg;
+	struct rig_buffer *b;
+
+	if (rig_buffer_of_host(e->board, e->area.at, e->area.bytes, &b))
+		return strstr(rig_error(), "no end of rail") != NULL;
+	rig_buffer_put(b);
+	return false;
+}
+
+/* `here`: this process has an end, and holds it longer than the rail. */
+static void check_life(bool here)
+{
+	struct rig_remote_job *job = remote_connect(agents, 2, NULL);
+	struct rig_device *cpu[2], *board = remote_open(job, "RVX1:0", &agents[0]);
+	const struct rig_remote_end *end = NULL;
+	const struct rig_remote_rail *rail;
+	struct rig_buffer *before, *from;
+	struct ended ended = {.board = board};
+	uint8_t sent[BYTES], got[BYTES];
+	unsigned i;
+
+	for (i = 0; i < 2; i++)
+		cpu[i] = remote_open(job, "CPU", &agents[i]);
+	sys_ok(host_of(cpu[0])->rail(
+	        host_of(cpu[0])->self, here ? NULL : host_of(cpu[1]), &one, 1, &one, 1, &rail));
+	sys_ok(rig_remote_rail_area(job, rail, 0, false, &ended.area));
+	sys_ok(rig_buffer_of_host(board, ended.area.at, ended.area.bytes, &before));
+	end = rig_remote_end_get(rail->local);
+	rig_remote_rail_put(rail);
+	if (here) {
+		/* The end alone keeps both. */
+		assert_false(has_ended(&ended));
+		rig_remote_end_put(end);
+	}
+	sys_await(has_ended, &ended, "the end of a rail that nobody holds");
+	/* What names the memory already goes on. */
+	from = sys_buffer(board, RIG_DEVICE, BYTES);
+	sys_fill(sent, BYTES, 5);
+	sys_ok(rig_buffer_write(from, 0, sent, BYTES));
+	sys_ok(rig_buffer_copy(before, 0, from, 0, BYTES));
+	sys_ok(rig_buffer_read(before, 0, got, BYTES));
+	assert_memory_equal(sent, got, BYTES);
+	rig_buffer_put(from);
+	rig_buffer_put(before);
+	sys_close(board);
+	sys_close(cpu[0]);
+	sys_close(cpu[1]);
+	rig_remote_close(job);
+}
+
+static void a_rail_ends_with_its_last_put_and_memory_in_use_stays(void **state)
+{
+	(void)state;
+	check_life(false);
+	check_life(true);
+}
+
+enum { MAKERS = 4, RAILS = 8 };
+
+static void *make_rails(void *arg)
+{
+	const struct rig_remote_host *host = arg;
+	const struct rig_remote_rail *rails[RAILS];
+	uint64_t sum = 0;
+	unsigned i;
+
+	for (i = 0; i < RAILS; i++) {
+		if (host->rail(host->self, NULL, &one, 1, &one, 1, &rails[i]))
+			return NULL;
+		sum += UINT64_C(1) << rails[i]->id % 64;
+		rails[i]->local->ready(rails[i]->local->ready_arg, 1);
+	}
+	for (i = 0; i < RAILS; i++) {
+		await_count(rails[i]->local, RIG_REMOTE_SENT, 1);
+		rig_remote_rail_put(rails[i]);
+	}
+	return (void *)(uintptr_t)sum;
+}
+
+static void rails_are_made_by_any_thread_and_have_numbers_of_their_own(void **state)
+{
+	struct rig_remote_job *job = remote_connect(agents, 1, NULL);
+	struct rig_device *cpu = remote_open(job, "CPU", &agents[0]);
+	pthread_t threads[MAKERS];
+	uint64_t all = 0;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < MAKERS; i++)
+		assert_int_equal(
+		        pthread_create(&threads[i], NULL, make_rails, (void *)(uintptr_t)host_of(cpu)), 0);
+	for (i = 0; i < MAKERS; i++) {
+		void *sum;
+
+		(void)pthread_join(threads[i], &sum);
+		assert_non_null(sum);
+		/* A number twice would carry into another's bit. */
+		assert_int_equal(all & (uintptr_t)sum, 0);
+		all |= (uintptr_t)sum;
+	}
+	assert_int_equal(__builtin_popcountll(all), MAKERS * RAILS);
+	sys_close(cpu);
+	rig_remote_close(job);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(bytes_go_out_by_a_rail_and_come_back_with_nobody_between),
 	        cmocka_unit_test(two_machines_pass_bytes_to_each_other),
+	        cmocka_unit_test(each_proxy_declares_what_it_is),
+	        cmocka_unit_test(a_rail_ends_with_its_last_put_and_memory_in_use_stays),
+	        cmocka_unit_test(rails_are_made_by_any_thread_and_have_numbers_of_their_own),
 	        cmocka_unit_test(misuse_of_a_rail_is_told),
 	        cmocka_unit_test(a_killed_machine_raises_every_count_and_no_wait_blocks),
 	};
