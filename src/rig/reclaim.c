@@ -13,6 +13,21 @@ static unsigned bucket_of(enum rig_memory kind, uint64_t bytes)
 	return (unsigned)((pages * 7 + (pages >> 6) * 3 + (uint64_t)kind) % RT_BUCKETS);
 }
 
+/* What the cache holds; under the `memory` lock. */
+static inline void count_in(struct rig_device *d, const struct rig_rt_mem *mem)
+{
+	d->store.cached += mem->bytes;
+	if (!mem->counted)
+		d->store.uncounted += mem->bytes;
+}
+
+static inline void count_out(struct rig_device *d, const struct rig_rt_mem *mem)
+{
+	d->store.cached -= mem->bytes;
+	if (!mem->counted)
+		d->store.uncounted -= mem->bytes;
+}
+
 static void wait_list_push(struct rig_device *d, struct rig_rt_mem *mem)
 {
 	rig_rt_lock(&d->memory);
@@ -39,7 +54,7 @@ static inline bool cache_push(struct rig_device *d, struct rig_rt_mem *mem)
 	if (live) {
 		mem->next = d->store.cache[bucket];
 		d->store.cache[bucket] = mem;
-		d->store.cached += mem->bytes;
+		count_in(d, mem);
 	}
 	rig_rt_unlock_raw(&d->memory);
 	if (noted) {
@@ -80,7 +95,7 @@ struct rig_rt_mem *rig_rt_cache_take(struct rig_device *d, enum rig_memory kind,
 		mem = NULL;
 	if (mem) {
 		*at = mem->next;
-		d->store.cached -= mem->bytes;
+		count_out(d, mem);
 		atomic_store_explicit(&mem->refs, 1, memory_order_relaxed);
 	}
 	rig_rt_unlock_raw(&d->memory);
@@ -107,7 +122,7 @@ struct rig_rt_mem *rig_rt_mem_cached(struct rig_device *d, enum rig_memory kind,
 		return NULL;
 	}
 	*at = mem->next;
-	d->store.cached -= rounded;
+	count_out(d, mem);
 	rig_rt_unlock_raw(&d->memory);
 	atomic_store_explicit(&mem->refs, 1, memory_order_relaxed);
 	rig_rt_note_memory(d);
@@ -330,7 +345,7 @@ static struct rig_rt_mem *take_idle(struct rig_device *d, uint64_t keep)
 				continue;
 			}
 			*at = mem->next;
-			d->store.cached -= mem->bytes;
+			count_out(d, mem);
 			mem->next = list;
 			list = mem;
 		}
@@ -400,8 +415,7 @@ void rig_set_budget(struct rig_device *device, uint64_t bytes)
 
 	rig_rt_lock(&device->memory);
 	__atomic_store_n(&device->store.budget, bytes, __ATOMIC_RELAXED);
-	live = device->store.held -
-	       (device->store.cached < device->store.held ? device->store.cached : device->store.held);
+	live = device->store.held - (device->store.cached - device->store.uncounted);
 	rig_rt_unlock(&device->memory);
 	rig_cache_trim(device, bytes > live ? bytes - live : 0);
 }
@@ -413,7 +427,7 @@ uint64_t rig_held_bytes(struct rig_device *device, uint64_t *cached)
 	rig_rt_lock(&device->memory);
 	held = device->store.held;
 	if (cached)
-		*cached = device->store.cached;
+		*cached = device->store.cached - device->store.uncounted;
 	rig_rt_unlock(&device->memory);
 	return held;
 }

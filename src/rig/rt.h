@@ -190,6 +190,7 @@ struct rig_rt_hang {
 /* What a device holds of memory. Under the device's `memory` lock. */
 struct rig_rt_store {
 	uint64_t budget, held, cached;
+	uint64_t uncounted; /* of `cached`: memory that is not in `held` */
 	struct rig_rt_mem *cache[RT_BUCKETS];
 	struct rig_rt_mem *waiting; /* dropped, but other work uses it */
 	struct rig_rt_deferred *deferred;

@@ -308,6 +308,27 @@ static void dropped_memory_is_used_again_without_the_driver(void **state)
 	help_close(&b);
 }
 
+/* Pinned memory is cached too, but the device does not hold it. */
+static void what_is_cached_and_a_new_budget_count_the_devices_own_memory(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b = help_open(&o);
+	struct rig_buffer *live = help_buffer(b.d, 64 * KIB), *pinned;
+	uint64_t cached;
+
+	(void)state;
+	rig_buffer_put(help_buffer(b.d, 128 * KIB));
+	assert_ok(rig_buffer_create(b.d, RIG_PINNED, 256 * KIB, &pinned));
+	rig_buffer_put(pinned);
+	assert_int_equal(rig_held_bytes(b.d, &cached), 192 * KIB);
+	assert_int_equal(cached, 128 * KIB);
+	rig_set_budget(b.d, 64 * KIB);
+	assert_int_equal(rig_held_bytes(b.d, &cached), 64 * KIB);
+	assert_int_equal(cached, 0);
+	rig_buffer_put(live);
+	help_close(&b);
+}
+
 static void memory_whose_bus_addresses_were_given_out_is_never_another_buffers(void **state)
 {
 	struct rig_dma_answer answer = {.version = RIG_EDGE_VERSION};
@@ -559,6 +580,7 @@ int main(void)
 	        cmocka_unit_test(a_peers_memory_is_mapped_once_a_device),
 	        cmocka_unit_test(memory_that_no_device_reaches_is_copied_through_the_host),
 	        cmocka_unit_test(dropped_memory_is_used_again_without_the_driver),
+	        cmocka_unit_test(what_is_cached_and_a_new_budget_count_the_devices_own_memory),
 	        cmocka_unit_test(memory_whose_bus_addresses_were_given_out_is_never_another_buffers),
 	        cmocka_unit_test(host_addressed_memory_is_reused_only_once_its_work_is_done),
 	        cmocka_unit_test(the_budget_bounds_what_the_device_holds),
