@@ -465,7 +465,8 @@ struct rig_driver_module {
 	int (*signaled)(void *device, uint64_t *value, const char **fault);
 
 	/* Blocks on the device's events until the word differs from `seen`, at most still_ms milliseconds;
-	   may return early. RIG_FAULT once the device faulted. May run beside every hot call. */
+	   may return early. 0 ms: a look that does not block. RIG_FAULT once the device faulted. May run
+	   beside every hot call. */
 	int (*sleep)(void *device, uint64_t seen, uint64_t still_ms, const char **fault);
 
 	/* Ends the device: called once, with no counted call in flight. `reason` is the fault's or the hang's

@@ -77,6 +77,12 @@ void polled_free(struct polled *p)
 		free(p->buses);
 		p->buses = next;
 	}
+	while (p->unloaded) {
+		struct image *next = p->unloaded->next;
+
+		free(p->unloaded);
+		p->unloaded = next;
+	}
 	free(p->kept);
 	free(p);
 }

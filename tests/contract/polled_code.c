@@ -38,7 +38,7 @@ static void run_nothing(struct polled *p, const struct rig_block *block, const v
 	(void)params;
 }
 
-static const struct function functions[] = {
+static const struct function functions[FUNCTIONS] = {
         {"add", true, true, sizeof(struct polled_add), 64, run_add, RETURNS},
         {"limited", true, true, 8, 16, run_nothing, RETURNS},
         {"free", false, false, 0, 0, run_nothing, RETURNS},
@@ -66,6 +66,7 @@ static int make_image(struct device *d, void **image)
 	if (!i)
 		return -ENOMEM;
 	i->device = d;
+	memcpy(i->functions, functions, sizeof(functions));
 	lock(d->p);
 	i->next = d->p->images;
 	d->p->images = i;
@@ -119,7 +120,7 @@ int polled_d_load(void *device, const void *binary, size_t bytes, struct rig_cod
 	return leave(d, make_image(d, &code->image));
 }
 
-static bool is_loaded(struct polled *p, const void *image)
+static struct image *find(struct polled *p, const void *image)
 {
 	struct image *i;
 
@@ -127,32 +128,34 @@ static bool is_loaded(struct polled *p, const void *image)
 	for (i = p->images; i && i != image; i = i->next)
 		;
 	unlock(p);
-	return i != NULL;
+	return i;
 }
 
 int polled_d_entry(void *device, void *image, const char *name, struct rig_entry *entry, uint64_t *missing,
         const char **text)
 {
 	struct device *d = device;
+	struct image *of;
 	size_t i;
 
 	if (enter(d, POLLED_ENTRY, true)) {
 		*missing = PAGE;
 		return faults(d->p) ? fault(d, text) : leave(d, RIG_NO_MEMORY);
 	}
-	if (!is_loaded(d->p, image))
+	of = find(d->p, image);
+	if (!of)
 		polled_break(d->p, "E-219: entry of an image that is not loaded");
 	if (d->p->short_entries) {
 		d->p->short_entries--;
 		*missing = PAGE;
 		return leave(d, RIG_NO_MEMORY);
 	}
-	for (i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+	for (i = 0; i < FUNCTIONS; i++) {
 		if (strcmp(functions[i].name, name) != 0 &&
 		        !(lies(d->p, takes_prefix) && !strncmp(functions[i].name, name, strlen(name))))
 			continue;
 		entry->code = i + (lies(d->p, new_entry) ? ++d->p->nentries : 0);
-		entry->launch = (uintptr_t)&functions[i];
+		entry->launch = (uintptr_t) & (of ? of->functions : functions)[i];
 		entry->has_params = functions[i].has_params;
 		entry->params = functions[i].params;
 		entry->has_threads = functions[i].has_threads;
@@ -162,29 +165,54 @@ int polled_d_entry(void *device, void *image, const char *name, struct rig_entry
 	return leave(d, RIG_ABSENT);
 }
 
+static bool launches(const struct value *v, const struct image *image)
+{
+	uintptr_t from = (uintptr_t)image->functions;
+	uint32_t i;
+
+	for (i = 0; i < v->nparts; i++)
+		if (v->parts[i].kind == RIG_LAUNCH &&
+		        v->parts[i].u.launch.launch - from < sizeof(image->functions))
+			return true;
+	return false;
+}
+
+/* With the lock. */
+static bool is_used(const struct device *d, const struct image *image)
+{
+	uint64_t v;
+
+	for (v = d->done + 1; v <= d->last && !d->stopped && !d->faulted; v++)
+		if (launches(&d->ring[v % d->p->o.capacity], image))
+			return true;
+	return false;
+}
+
 int polled_d_unload(void *device, void *image, const char **text)
 {
 	struct device *d = device;
 	struct image **at, *i;
-	bool fails;
+	bool fails, used;
 
 	atomic_fetch_add(&d->cold_calls, 1);
 	fails = begin(d->p, POLLED_UNLOAD, !d->stopped && faults(d->p));
 	check_late(d, "unload");
-	if (!d->stopped && rig_word_load(d->shown) < d->last)
-		polled_break(d->p, "unload while work is under way");
 	lock(d->p);
 	for (at = &d->p->images; *at && *at != image; at = &(*at)->next)
 		;
 	i = *at;
 	d->p->nunloads++;
+	used = i && is_used(d, i);
 	if (i) {
 		*at = i->next;
+		i->next = d->p->unloaded;
+		d->p->unloaded = i;
 		d->p->nimages--;
 	}
 	unlock(d->p);
 	if (!i)
 		polled_break(d->p, "an image unloaded twice");
-	free(i);
+	if (used)
+		polled_break(d->p, "an image unloaded while work under way launches it");
 	return fails ? fault(d, text) : leave(d, 0);
 }

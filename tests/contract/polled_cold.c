@@ -64,15 +64,13 @@ static int polled_d_sleep(void *device, uint64_t seen, uint64_t still_ms, const 
 
 	if (enter(d, POLLED_SLEEP, faults(d->p)))
 		return fault(d, text);
-	if (!still_ms)
-		polled_break(d->p, "a sleep of 0 ms");
 	if (sleep_badly(d, seen, still_ms))
 		return fault(d, text);
 	lock(d->p);
 	if (d->p->o.thread) {
-		if (rig_word_load(d->shown) == seen && !d->faulted)
+		if (rig_word_load(d->shown) == seen && !d->faulted && still_ms)
 			polled_nap(d->p, still_ms);
-	} else if (d->p->o.sleep == POLLED_SLEEP_RUNS) {
+	} else if (d->p->o.sleep == POLLED_SLEEP_RUNS && still_ms) {
 		(void)polled_run_one(d);
 	}
 	faulted = d->faulted;
@@ -346,6 +344,7 @@ int polled_make(void *arg, rig_atomic_u64 *word, void **device, char *why, size_
 	rig_atomic_u64 *words = rig_words();
 	const char *lie = lie_in_make(p, word);
 	struct device *d;
+	bool open;
 
 	if (lie) {
 		(void)snprintf(why, why_bytes, "%s", lie);
@@ -357,7 +356,10 @@ int polled_make(void *arg, rig_atomic_u64 *word, void **device, char *why, size_
 	}
 	if (word < words || word >= words + RIG_WORD_COUNT)
 		polled_break(p, "E-036: make got no word of the array");
-	if (p->device && !p->device->stopped)
+	lock(p);
+	open = p->device && !p->device->stopped;
+	unlock(p);
+	if (open)
 		polled_break(p, "E-035: make while a handle is open");
 	rig_word_raise(word, p->o.base);
 	d = make_device(p, word);

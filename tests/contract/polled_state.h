@@ -69,9 +69,12 @@ struct stamp {
 	bool written;
 };
 
+#define FUNCTIONS 7u
+
 struct image {
 	struct image *next;
 	struct device *device;
+	struct function functions[FUNCTIONS]; /* what its launches name */
 };
 
 struct value {
@@ -132,7 +135,7 @@ struct polled {
 	struct device *device; /* the last one made, if not released */
 	unsigned handles, nregions, nimages;
 	struct region *regions;
-	struct image *images;
+	struct image *images, *unloaded; /* work that runs late may name those still */
 	uint64_t held, gate;
 	uint32_t parts_now, short_entries, short_grows, no_room;
 	_Atomic unsigned counts[POLLED_CALLS];
