@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What the order of work rests on beyond two devices and a fresh run: stamps in further chunks, runs whose
-   buffers change, memory that was only written, and what is given back before a driver is asked again. */
+   buffers change, memory that was only written, devices that are lost; and what is given back before a
+   driver is asked again. */
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "rig_help.h"
@@ -157,6 +159,73 @@ static void memory_that_work_only_writes_stays_until_the_work_is_done(void **sta
 	help_close(&b);
 }
 
+/* Points of a device before it in its slot are not its own. */
+static void a_device_does_not_take_the_points_of_the_one_before_in_its_slot_for_its_own(void **state)
+{
+	struct bench a = open_named("A", true), b = open_named("B", true);
+	struct rig_buffer *mine = help_buffer(a.d, BYTES), *there, *local;
+	struct rig_device *again;
+	struct rig_submission *s;
+	struct rig_run_args *run;
+	struct rig_point dropped, point;
+
+	(void)state;
+	assert_ok(rig_buffer_borrow(b.d, mine, &there));
+	polled_gate(b.p, polled_last(b.p));
+	dropped = write_only(b.d, there, BYTES);
+	rig_buffer_put(there);
+	polled_fail(b.p, POLLED_SLEEP, 1, POLLED_FAULTS);
+	assert_int_equal(rig_wait(dropped), RIG_LOST);
+	polled_gate(b.p, UINT64_MAX);
+	assert_ok(rig_open(polled_opener(b.p), &again));
+	assert_ok(rig_buffer_borrow(again, mine, &there));
+	local = help_buffer(again, BYTES);
+	s = help_copy(again, BYTES);
+	run = help_copy_run(s, there, local);
+	/* The bytes that it would read were never written. */
+	assert_int_equal(rig_submit(s, run, NULL, 0, &point), RIG_LOST);
+	assert_false(rig_lost(again, NULL));
+	rig_run_put(run);
+	rig_submission_put(s);
+	s = help_empty(again);
+	assert_int_equal(rig_point_slot(help_submit(s, NULL)), rig_point_slot(dropped));
+	rig_submission_put(s);
+	rig_buffer_put(local);
+	rig_buffer_put(there);
+	rig_buffer_put(mine);
+	assert_ok(rig_close(again));
+	rig_device_put(again);
+	help_end(&b);
+	help_close(&a);
+}
+
+static void a_submit_with_memory_of_a_lost_device_answers_lost(void **state)
+{
+	struct bench a = open_named("A", true), b = open_named("B", true);
+	struct rig_buffer *mine = help_buffer(a.d, BYTES), *there, *local = help_buffer(b.d, BYTES);
+	struct rig_submission *s = help_copy(b.d, BYTES);
+	struct rig_run_args *run;
+	uint64_t last;
+
+	(void)state;
+	assert_ok(rig_buffer_borrow(b.d, mine, &there));
+	run = help_copy_run(s, there, local);
+	assert_ok(rig_wait(help_submit(s, run)));
+	last = polled_last(b.p);
+	assert_ok(rig_close(a.d));
+	assert_int_equal(rig_submit(s, run, NULL, 0, NULL), RIG_LOST);
+	assert_non_null(strstr(rig_error(), "A lost: closed"));
+	assert_int_equal(polled_last(b.p), last);
+	assert_false(rig_lost(b.d, NULL));
+	rig_run_put(run);
+	rig_submission_put(s);
+	rig_buffer_put(there);
+	rig_buffer_put(mine);
+	rig_buffer_put(local);
+	help_close(&b);
+	help_end(&a);
+}
+
 static void fill_the_cache(struct bench *b)
 {
 	rig_buffer_put(help_buffer(b->d, MIB));
@@ -231,6 +300,8 @@ int main(void)
 	        cmocka_unit_test(the_host_waits_for_the_reads_of_any_number_of_devices),
 	        cmocka_unit_test(a_runs_new_buffer_is_followed),
 	        cmocka_unit_test(memory_that_work_only_writes_stays_until_the_work_is_done),
+	        cmocka_unit_test(a_device_does_not_take_the_points_of_the_one_before_in_its_slot_for_its_own),
+	        cmocka_unit_test(a_submit_with_memory_of_a_lost_device_answers_lost),
 	        cmocka_unit_test(the_cache_is_given_back_before_a_mapping_is_asked_for_again),
 	        cmocka_unit_test(the_cache_is_given_back_before_queues_are_asked_to_grow_again),
 	        cmocka_unit_test(the_cache_is_given_back_before_an_entry_is_asked_for_again),

@@ -2,8 +2,10 @@
 /* Copies of memory that the host does not address, through a device's two staging slots. */
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "rig_help.h"
 #include "rt.h"
@@ -117,7 +119,7 @@ static void a_large_copy_has_a_chunk_under_way_while_another_is_moved(void **sta
 	help_close(&b);
 }
 
-static void devices_that_do_not_reach_each_other_copy_in_both_directions_at_once(void **state)
+static void devices_that_do_not_reach_each_other_copy_in_both_directions(void **state)
 {
 	struct polled_options o = help_options(), other = help_options();
 	struct bench a, b;
@@ -142,6 +144,89 @@ static void devices_that_do_not_reach_each_other_copy_in_both_directions_at_once
 	free(got);
 	rig_buffer_put(on_a);
 	rig_buffer_put(on_b);
+	help_close(&a);
+	help_close(&b);
+}
+
+#define COPIERS    4u
+#define DEADLINE_S 120
+
+/* Copies that have taken a slot of their first device and not of their second. */
+struct meeting {
+	struct rig_device *a, *b;
+	atomic_uint arrived;
+	atomic_bool over;
+};
+
+/* In the allocation of a slot's first half: until all four have a slot, or two wait for one. */
+static void meet(void *arg, enum polled_call call)
+{
+	static _Thread_local bool met;
+	struct meeting *m = arg;
+
+	if (call != POLLED_ALLOC || met)
+		return;
+	met = true;
+	atomic_fetch_add(&m->arrived, 1);
+	while (!atomic_load(&m->over)) {
+		if (atomic_load(&m->arrived) == COPIERS || sleepers(m->a) + sleepers(m->b) == COPIERS / 2)
+			atomic_store(&m->over, true);
+		(void)sched_yield();
+	}
+}
+
+struct copier {
+	pthread_t thread;
+	struct rig_buffer *dst, *src;
+	int code;
+};
+
+static void *copy_once(void *arg)
+{
+	struct copier *c = arg;
+
+	c->code = rig_buffer_copy(c->dst, 0, c->src, 0, BYTES);
+	return NULL;
+}
+
+/* Two each way need both slots of both devices: were they taken in the order of the copy, all could wait. */
+static void copies_in_opposite_directions_do_not_wait_for_each_other(void **state)
+{
+	struct polled_options o = help_options(), other = help_options();
+	struct copier copiers[COPIERS];
+	struct meeting m = {0};
+	struct timespec end;
+	struct bench a, b;
+	unsigned i;
+
+	(void)state;
+	other.name = "P1";
+	o.thread = other.thread = true;
+	a = help_open(&o);
+	b = help_open(&other);
+	m.a = a.d;
+	m.b = b.d;
+	for (i = 0; i < COPIERS; i++) {
+		copiers[i].dst = help_buffer(i % 2 ? a.d : b.d, BYTES);
+		copiers[i].src = help_buffer(i % 2 ? b.d : a.d, BYTES);
+	}
+	polled_hook(a.p, meet, &m);
+	polled_hook(b.p, meet, &m);
+	for (i = 0; i < COPIERS; i++)
+		assert_int_equal(pthread_create(&copiers[i].thread, NULL, copy_once, &copiers[i]), 0);
+	(void)clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += DEADLINE_S;
+	for (i = 0; i < COPIERS; i++) {
+		if (pthread_timedjoin_np(copiers[i].thread, NULL, &end))
+			fail_msg("the copies wait for each other");
+		assert_ok(copiers[i].code);
+	}
+	polled_hook(a.p, NULL, NULL);
+	polled_hook(b.p, NULL, NULL);
+	for (i = 0; i < COPIERS; i++) {
+		rig_buffer_put(copiers[i].dst);
+		rig_buffer_put(copiers[i].src);
+	}
 	help_close(&a);
 	help_close(&b);
 }
@@ -188,7 +273,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(two_staged_copies_of_a_device_run_at_a_time_and_a_third_waits),
 	        cmocka_unit_test(a_large_copy_has_a_chunk_under_way_while_another_is_moved),
-	        cmocka_unit_test(devices_that_do_not_reach_each_other_copy_in_both_directions_at_once),
+	        cmocka_unit_test(devices_that_do_not_reach_each_other_copy_in_both_directions),
+	        cmocka_unit_test(copies_in_opposite_directions_do_not_wait_for_each_other),
 	        cmocka_unit_test(a_device_without_pinned_memory_is_staged_through_mapped_host_memory),
 	        cmocka_unit_test(a_device_that_reaches_no_host_memory_at_all_says_so),
 	};
