@@ -487,11 +487,18 @@ static void racing_causes_stop_the_device_once(void **state)
 	}
 }
 
-/* E-236: last, for a failed process stays failed. */
+static void fail_in_make(void *arg, enum polled_call call)
+{
+	if (call == POLLED_MAKE)
+		rig_fail(arg);
+}
+
+/* E-236: last, for a failed process stays failed. It fails while a device opens, which is lost too. */
 static void a_failed_process_loses_every_device_and_opens_none(void **state)
 {
-	struct polled_options o = help_options(), o1 = help_options();
-	struct bench a = help_open(&o), b;
+	static char why[] = "the other machine is gone";
+	struct polled_options o = help_options(), o1 = help_options(), o2 = help_options();
+	struct bench a = help_open(&o), b, late;
 	struct rig_device *again;
 	const char *reason;
 	unsigned makes;
@@ -501,18 +508,24 @@ static void a_failed_process_loses_every_device_and_opens_none(void **state)
 	assert_non_null(rig_failure());
 	o1.name = "P1";
 	b = help_open(&o1);
-	rig_fail("the other machine is gone");
+	o2.name = "P2";
+	late.p = polled_new(&o2);
+	polled_hook(late.p, fail_in_make, why);
+	assert_ok(rig_open(polled_opener(late.p), &late.d));
 	assert_true(rig_lost(a.d, &reason));
-	assert_string_equal(reason, "the other machine is gone");
+	assert_string_equal(reason, why);
 	assert_true(rig_lost(b.d, NULL));
-	assert_string_equal(rig_failure(), "the other machine is gone");
+	assert_true(rig_lost(late.d, &reason));
+	assert_string_equal(reason, why);
+	assert_string_equal(rig_failure(), why);
 	rig_fail("later");
-	assert_string_equal(rig_failure(), "the other machine is gone");
+	assert_string_equal(rig_failure(), why);
 	makes = polled_count(a.p, POLLED_MAKE);
 	assert_int_equal(rig_open(polled_opener(a.p), &again), -ECANCELED);
 	assert_int_equal(polled_count(a.p, POLLED_MAKE), makes);
 	help_end(&a);
 	help_end(&b);
+	help_end(&late);
 }
 
 int main(void)
