@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks of numbers go from one machine's board over a rail to another's and back, each board computing on them;
- * this program hands everything over and then only waits. The result is compared with one machine's.
+ * Blocks of numbers go from one machine's board over a rail to another's and back, each board computing on
+ * them; this program hands everything over and then only waits. The result is compared with one machine's.
  */
 #include <rig_remote.h>
 #include <string.h>
@@ -43,8 +43,8 @@ static struct rig_device *open_at(struct rig_remote_job *job, const char *device
 	return opened;
 }
 
-/* A block goes to the board's memory, a kernel runs over it there, and the result goes on: slots from, before,
-   after and to. */
+/* A block goes to the board's memory, a kernel runs over it there, and the result goes on: slots from,
+   before, after and to. */
 enum { FROM, BEFORE, AFTER, TO, SLOTS };
 
 static struct rig_submission *make_step(const struct machine *m, const char *function)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Two steps of a computation on blocks of numbers, a thread a number: one machine makes the first, the other the
-   second. */
+/* Two steps of a computation on blocks of numbers, a thread a number: one machine makes the first, the other
+   the second. */
 #include <rvx1/kernel.h>
 
 struct step {
