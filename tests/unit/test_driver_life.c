@@ -420,12 +420,10 @@ static void registers_that_answer_all_ones_are_noticed_behind_a_mapped_status_pa
 
 static void a_function_that_left_in_silence_is_noticed_by_its_vendor_id(void **state)
 {
-	uint16_t ones = UINT16_MAX;
-
 	(void)state;
 	submit_empty(1);
 	put_register(RVX1_ID, UINT32_MAX);
-	memcpy(rig_fake_memory(t.fake, RIG_VFIO_CONFIG), &ones, sizeof(ones));
+	__atomic_store_n((uint16_t *)rig_fake_memory(t.fake, RIG_VFIO_CONFIG), UINT16_MAX, __ATOMIC_RELAXED);
 	assert_lost("all ones");
 	assert_true(rig_pci_gone(t.dev->pci, NULL));
 }
