@@ -201,6 +201,7 @@ static void *spinner(void *arg)
 	uint64_t seen = look(dev);
 	unsigned spins = 0;
 
+	rig_dev_wake(dev); /* who slept before this thread ran */
 	while (!rig_dev_must_quit(dev)) {
 		uint64_t value = look(dev);
 
@@ -256,6 +257,7 @@ static void *poller(void *arg)
 	int nap = dev->facts.vectors ? POLLER_MS : NO_VECTOR_NAP_MS;
 	uint64_t seen = look(dev);
 
+	rig_dev_wake(dev); /* who slept before this thread ran */
 	list_polled(dev, polled);
 	while (!rig_dev_must_quit(dev)) {
 		bool busy;
