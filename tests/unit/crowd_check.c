@@ -111,9 +111,16 @@ void crowd_cell_drop(struct cell *cell)
 	cell->ndeps = 0;
 }
 
+/* New memory that the host addresses may be stored to at once, whoever had it before. */
 static void fill_cell(struct crowd *t, struct cell *cell)
 {
+	void *host = rig_buffer_host(cell->buffer);
+
 	crowd_bytes(t, cell->bytes, CROWD_BYTES);
+	if (host && crowd_random(t, 2)) {
+		memcpy(host, cell->bytes, CROWD_BYTES);
+		return;
+	}
 	(void)crowd_cell_ok(t, cell, rig_buffer_write(cell->buffer, 0, cell->bytes, CROWD_BYTES), "write");
 }
 
