@@ -246,7 +246,7 @@ int rig_image_entry(struct rig_image *image, const char *name, struct rig_entry 
 		answer = ask_entry(image, name, entry, &missing);
 		if (answer != RIG_NO_MEMORY)
 			break;
-		code = round + 1 < RT_ROUNDS ? rig_rt_reclaim(d, round) : 0;
+		code = round + 1 < RT_ROUNDS ? rig_rt_reclaim(d, round, false) : 0;
 		if (code)
 			return code;
 	}

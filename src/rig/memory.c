@@ -194,7 +194,7 @@ int rig_rt_mem_alloc(struct rig_device *d, enum rig_memory kind, uint64_t bytes,
 			return code;
 		if (round + 1 == RT_ROUNDS)
 			return is_counted(d, kind) ? refuse(d, kind, bytes) : relay(d, kind, bytes);
-		code = rig_rt_reclaim(d, round);
+		code = rig_rt_reclaim(d, round, !is_counted(d, kind));
 		if (code)
 			return code;
 		*mem = rig_rt_cache_take(d, kind, rounded);

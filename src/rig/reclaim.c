@@ -329,8 +329,8 @@ void rig_rt_defer(struct rig_device *d, struct rig_rt_deferred *deferred)
 	rig_rt_visit_end(d);
 }
 
-/* Unlinks cached memory that nothing uses, down to `keep` bytes. */
-static struct rig_rt_mem *take_idle(struct rig_device *d, uint64_t keep)
+/* Unlinks cached memory that nothing uses, down to `keep` bytes; `hosts`: only what no budget counts. */
+static struct rig_rt_mem *take_idle(struct rig_device *d, uint64_t keep, bool hosts)
 {
 	struct rig_rt_mem *list = NULL, **at, *mem;
 	bool stopped = rig_rt_life_of(d) >= RT_STOPPED;
@@ -340,7 +340,7 @@ static struct rig_rt_mem *take_idle(struct rig_device *d, uint64_t keep)
 	for (i = 0; i < RT_BUCKETS; i++) {
 		at = &d->store.cache[i];
 		while ((mem = *at) && d->store.cached > keep) {
-			if (!stopped && !rig_rt_uses_over(mem, 0)) {
+			if ((hosts && mem->counted) || (!stopped && !rig_rt_uses_over(mem, 0))) {
 				at = &mem->next;
 				continue;
 			}
@@ -354,16 +354,30 @@ static struct rig_rt_mem *take_idle(struct rig_device *d, uint64_t keep)
 	return list;
 }
 
-void rig_rt_trim(struct rig_device *d, uint64_t keep)
+static void give_all(struct rig_device *d, struct rig_rt_mem *list)
 {
-	struct rig_rt_mem *list = take_idle(d, keep);
-
 	while (list) {
 		struct rig_rt_mem *mem = list;
 
 		list = mem->next;
 		if (!rig_rt_mem_destroy(mem))
 			wait_list_push(d, mem);
+	}
+}
+
+void rig_rt_trim(struct rig_device *d, uint64_t keep)
+{
+	give_all(d, take_idle(d, keep, false));
+}
+
+/* Pinned memory of any device is the host's: idle staging slots first, whose halves then are cached. */
+static void give_hosts(void)
+{
+	struct rig_device *d = NULL;
+
+	while ((d = rig_rt_next(d))) {
+		rig_rt_staging_drop(d);
+		give_all(d, take_idle(d, 0, true));
 	}
 }
 
@@ -380,7 +394,7 @@ static uint64_t holding_point(struct rig_device *d)
 	return bits;
 }
 
-int rig_rt_reclaim(struct rig_device *d, unsigned round)
+int rig_rt_reclaim(struct rig_device *d, unsigned round, bool hosts)
 {
 	uint64_t bits;
 	int code;
@@ -395,6 +409,8 @@ int rig_rt_reclaim(struct rig_device *d, unsigned round)
 	}
 	rig_rt_drain_all();
 	rig_rt_trim(d, 0);
+	if (hosts)
+		give_hosts();
 	return rig_rt_is_live(d) ? 0 : rig_rt_lost_error(d);
 }
 

@@ -336,7 +336,7 @@ static int grow(struct rig_device *d, const struct rig_rt_job *job, uint32_t nwa
 		        &fault);
 		if (code == RIG_GROWN || code < 0)
 			return code;
-		code = round + 1 < RT_ROUNDS ? rig_rt_reclaim(d, round) : 0;
+		code = round + 1 < RT_ROUNDS ? rig_rt_reclaim(d, round, false) : 0;
 		if (code)
 			return code;
 	}

@@ -293,6 +293,30 @@ static void the_cache_is_given_back_before_an_entry_is_asked_for_again(void **st
 	help_close(&b);
 }
 
+/* Pinned memory of every device is the host's, cached or in a staging slot that nobody uses. */
+static void what_others_cached_of_host_memory_is_given_back_too(void **state)
+{
+	static const uint8_t bytes[PAGE];
+	struct bench a = open_named("A", false), b = open_named("B", false);
+	struct rig_buffer *own = help_buffer(a.d, PAGE), *pinned;
+	unsigned left = polled_left(a.p);
+
+	(void)state;
+	rig_buffer_put(help_buffer(a.d, MIB)); /* board memory, which does not help */
+	assert_ok(rig_buffer_create(a.d, RIG_PINNED, MIB, &pinned));
+	rig_buffer_put(pinned);
+	assert_ok(rig_buffer_write(own, 0, bytes, PAGE)); /* staged */
+	assert_true(polled_left(a.p) > left + 2);
+	polled_fail(b.p, POLLED_ALLOC, 1, POLLED_REFUSES);
+	assert_ok(rig_buffer_create(b.d, RIG_PINNED, MIB, &pinned));
+	assert_int_equal(polled_left(a.p), left + 1);
+	assert_ok(rig_buffer_write(own, 0, bytes, PAGE));
+	rig_buffer_put(pinned);
+	rig_buffer_put(own);
+	help_close(&b);
+	help_close(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -305,6 +329,7 @@ int main(void)
 	        cmocka_unit_test(the_cache_is_given_back_before_a_mapping_is_asked_for_again),
 	        cmocka_unit_test(the_cache_is_given_back_before_queues_are_asked_to_grow_again),
 	        cmocka_unit_test(the_cache_is_given_back_before_an_entry_is_asked_for_again),
+	        cmocka_unit_test(what_others_cached_of_host_memory_is_given_back_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
