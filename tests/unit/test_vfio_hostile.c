@@ -477,14 +477,13 @@ static int touch_in_child(void *at)
 {
 	enum { SWALLOWED, PASSED_ON, NOT_MAPPED };
 	int fd = memfd_create("short", MFD_CLOEXEC);
-	volatile unsigned char *mine =
-	        mmap(at, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
+	unsigned char *mine = mmap(at, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
 
 	if (mine != at)
 		return NOT_MAPPED;
 	if (sigsetjmp(caught, 1))
 		return PASSED_ON;
-	mine[0] = 1;
+	__atomic_store_n(mine, 1, __ATOMIC_SEQ_CST);
 	return SWALLOWED;
 }
 
