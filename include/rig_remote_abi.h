@@ -44,7 +44,7 @@
  *   The rail or the local end keeps both ends; when neither is held, new programs cannot name the rail, and
  *   each end lives while a program already loaded on its machine holds it. Closing or failing the job stops
  *   transfers; an end's memory lives while the end is held. A submission whose work uses an end keeps it
- *   (rig_submission_keep with rig_remote_end_put or rig_remote_rail_put), or it may be freed under its work.
+ *   (rig_submission_keep, with a function that puts it), or it may be freed under its work.
  *
  * Answers are 0 or a negative errno whose text is in rig_error(); -EINVAL is misuse. Every function may be
  * called from any thread. librig_remote_abi depends on librig_edge alone.
