@@ -499,8 +499,8 @@ void rig_rt_drain(struct rig_device *d);
 void rig_rt_drain_all(void);
 /* Runs it when due, at once if it is. */
 void rig_rt_defer(struct rig_device *d, struct rig_rt_deferred *deferred);
-/* Gives memory back for the try after `round` (0, 1, ...): later rounds wait for work. `hosts`: host memory, or
-   room to map it, is short, so what other devices cached of that goes too. 0 or RIG_LOST. */
+/* Gives memory back for the try after `round` (0, 1, ...): later rounds wait for work. `hosts`: memory of the
+   host, or room to map it, is short, so what other devices cached of that goes too. 0 or RIG_LOST. */
 int rig_rt_reclaim(struct rig_device *d, unsigned round, bool hosts);
 /* Gives cached memory without uses to the driver until at most `keep` bytes are cached. */
 void rig_rt_trim(struct rig_device *d, uint64_t keep);

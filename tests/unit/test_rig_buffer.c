@@ -550,6 +550,41 @@ static void a_region_that_breaks_the_facts_is_freed_and_loses_the_device(void **
 	}
 }
 
+/* A driver whose regions start on the alignment for the device and 8 bytes off it for the host. */
+static const struct rig_driver_module *honest;
+static struct rig_driver_module off;
+static bool shifts; /* not the word */
+
+static void locate_off(void *device, void *region, struct rig_location *at)
+{
+	honest->locate(device, region, at);
+	if (shifts && at->has_host)
+		at->host = (uint8_t *)at->host + 8;
+}
+
+static void a_host_address_off_the_alignment_loses_the_device(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b = {.p = polled_new(&o)};
+	struct rig_opener opener = *polled_opener(b.p);
+	struct rig_buffer *buffer;
+	const char *reason;
+
+	(void)state;
+	honest = opener.module;
+	off = *opener.module;
+	off.locate = locate_off;
+	opener.module = &off;
+	assert_ok(rig_open(&opener, &b.d));
+	shifts = true;
+	assert_int_equal(rig_buffer_create(b.d, RIG_PINNED, 64, &buffer), RIG_LOST);
+	shifts = false;
+	assert_true(rig_lost(b.d, &reason));
+	assert_non_null(strstr(reason, "alignment"));
+	assert_int_equal(polled_count(b.p, POLLED_FREE), 1);
+	help_end(&b);
+}
+
 static void sizes_near_the_end_of_the_range_do_not_wrap(void **state)
 {
 	struct polled_options o = help_options();
@@ -588,6 +623,7 @@ int main(void)
 	        cmocka_unit_test(an_allocation_waits_for_every_device_that_holds_memory_back),
 	        cmocka_unit_test(memory_waits_for_other_devices_uses),
 	        cmocka_unit_test(a_region_that_breaks_the_facts_is_freed_and_loses_the_device),
+	        cmocka_unit_test(a_host_address_off_the_alignment_loses_the_device),
 	        cmocka_unit_test(sizes_near_the_end_of_the_range_do_not_wrap),
 	};
 

@@ -199,6 +199,35 @@ static void a_device_does_not_take_the_points_of_the_one_before_in_its_slot_for_
 	help_close(&a);
 }
 
+/* What is in the cache has forgotten who used it, lost or not. */
+static void memory_that_a_lost_device_wrote_serves_the_next_buffer(void **state)
+{
+	struct bench a = open_named("A", true), b = open_named("B", true);
+	struct rig_buffer *mine = help_buffer(a.d, BYTES), *there;
+	uint64_t address = rig_buffer_address(mine);
+	struct rig_point dropped;
+	uint8_t bytes[BYTES];
+
+	(void)state;
+	assert_ok(rig_buffer_borrow(b.d, mine, &there));
+	polled_gate(b.p, polled_last(b.p));
+	dropped = write_only(b.d, there, BYTES);
+	polled_fail(b.p, POLLED_SLEEP, 1, POLLED_FAULTS);
+	assert_int_equal(rig_wait(dropped), RIG_LOST);
+	assert_int_equal(rig_buffer_wait(mine, RIG_READ), RIG_LOST);
+	rig_buffer_put(there);
+	rig_buffer_put(mine);
+	mine = help_buffer(a.d, BYTES);
+	assert_int_equal(rig_buffer_address(mine), address);
+	assert_ok(rig_buffer_wait(mine, RIG_READ));
+	assert_ok(rig_buffer_wait(mine, RIG_WRITE));
+	assert_ok(rig_wait(write_only(a.d, mine, BYTES)));
+	assert_ok(rig_buffer_read(mine, 0, bytes, BYTES));
+	rig_buffer_put(mine);
+	help_end(&b);
+	help_close(&a);
+}
+
 static void a_submit_with_memory_of_a_lost_device_answers_lost(void **state)
 {
 	struct bench a = open_named("A", true), b = open_named("B", true);
@@ -325,6 +354,7 @@ int main(void)
 	        cmocka_unit_test(a_runs_new_buffer_is_followed),
 	        cmocka_unit_test(memory_that_work_only_writes_stays_until_the_work_is_done),
 	        cmocka_unit_test(a_device_does_not_take_the_points_of_the_one_before_in_its_slot_for_its_own),
+	        cmocka_unit_test(memory_that_a_lost_device_wrote_serves_the_next_buffer),
 	        cmocka_unit_test(a_submit_with_memory_of_a_lost_device_answers_lost),
 	        cmocka_unit_test(the_cache_is_given_back_before_a_mapping_is_asked_for_again),
 	        cmocka_unit_test(the_cache_is_given_back_before_queues_are_asked_to_grow_again),

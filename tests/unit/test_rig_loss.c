@@ -195,6 +195,9 @@ static void a_loss_takes_the_devices_whose_queues_wait_for_it(void **state)
 	assert_string_equal(reason, "P0 lost");
 	assert_int_equal(rig_reached(pb), RIG_LOST);
 	assert_int_equal(polled_count(b.p, POLLED_STOP), 1);
+	/* stop is told of faults and hangs of the device itself. */
+	assert_string_equal(polled_stop_reason(a.p), "injected fault");
+	assert_null(polled_stop_reason(b.p));
 	assert_false(rig_lost(c.d, NULL));
 	assert_ok(rig_wait(help_submit(sc, NULL)));
 	rig_submission_put(sa);

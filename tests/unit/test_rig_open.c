@@ -21,6 +21,8 @@ static void open_and_close_stop_and_release_the_handle(void **state)
 	/* E-050 */
 	assert_int_equal(polled_count(b.p, POLLED_FACTS), 1);
 	help_close(&b);
+	/* A close is no failure of the process. */
+	assert_null(rig_failure());
 }
 
 /* E-041, E-240 */

@@ -257,6 +257,14 @@ static void more_producers_than_a_queue_takes_are_waited_for_here(void **state)
 	for (i = 0; i < N; i++)
 		(void)polled_run(producers[i].p, 1);
 	assert_ok(rig_wait(last));
+	/* Others, once those are past: in the queue. */
+	for (i = N - 64; i < N; i++)
+		points[i] = help_submit(s[i], NULL);
+	assert_ok(rig_submit(mine, NULL, points + N - 64, 64, &last));
+	assert_int_equal(polled_nwaits(consumer.p), 64);
+	for (i = N - 64; i < N; i++)
+		(void)polled_run(producers[i].p, 1);
+	assert_ok(rig_wait(last));
 	rig_submission_put(mine);
 	for (i = 0; i < N; i++) {
 		rig_submission_put(s[i]);

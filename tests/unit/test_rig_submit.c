@@ -593,6 +593,31 @@ static void queues_grow_and_a_short_growth_is_asked_again(void **state)
 	help_close(&b);
 }
 
+static void a_driver_that_asks_for_growth_for_ever_is_lost(void **state)
+{
+	static const uint32_t word = 1;
+	struct polled_options o = help_options();
+	struct rig_work parts[3];
+	struct rig_description description = {.version = RIG_EDGE_VERSION, .parts = parts, .nparts = 3};
+	struct rig_submission *s;
+	const char *reason;
+	struct bench b;
+	uint32_t i;
+
+	(void)state;
+	o.parts = 2;
+	o.lie = POLLED_LIE_grows_nothing;
+	b = help_open(&o);
+	for (i = 0; i < 3; i++)
+		parts[i] = (struct rig_work){.kind = RIG_WORDS, .u.words = {&word, 1}};
+	assert_ok(rig_submission_make(b.d, &description, &s));
+	assert_int_equal(rig_submit(s, NULL, NULL, 0, NULL), RIG_LOST);
+	assert_true(rig_lost(b.d, &reason));
+	assert_non_null(strstr(reason, "growth"));
+	rig_submission_put(s);
+	help_end(&b);
+}
+
 static void queues_that_cannot_grow_refuse_the_submit_alone(void **state)
 {
 	static const uint32_t word = 1;
@@ -747,6 +772,7 @@ int main(void)
 	        cmocka_unit_test(a_full_queue_makes_a_submit_wait),
 	        cmocka_unit_test(a_driver_that_says_later_while_idle_is_lost),
 	        cmocka_unit_test(queues_grow_and_a_short_growth_is_asked_again),
+	        cmocka_unit_test(a_driver_that_asks_for_growth_for_ever_is_lost),
 	        cmocka_unit_test(queues_that_cannot_grow_refuse_the_submit_alone),
 	        cmocka_unit_test(a_wait_commits_what_a_batching_driver_only_encoded),
 	        cmocka_unit_test(a_word_of_the_drivers_own_is_read_through_signaled),
