@@ -20,6 +20,7 @@ enum rig_rt_hook_point {
 	RT_HOOK_ENDED,      /* stop returned, nothing was given back yet; no lock */
 	RT_HOOK_EARLIER,    /* an open found a device of its name that is not stopped; the name's lock */
 	RT_HOOK_PUT,        /* a memory's last reference is gone, it is nowhere yet; no lock */
+	RT_HOOK_CACHING,    /* a memory is about to be the cache's; the device's `memory` lock */
 	RT_HOOK_REUSE,      /* memory is wanted, the cache was not asked yet; no lock */
 	RT_HOOK_POINTS,
 };

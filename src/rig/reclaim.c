@@ -51,6 +51,7 @@ static inline bool cache_push(struct rig_device *d, struct rig_rt_mem *mem)
 		(void)rig_device_get(d);
 	rig_rt_lock_raw(&d->memory);
 	live = __builtin_expect(rig_rt_is_live(d), 1);
+	rig_rt_hook(RT_HOOK_CACHING, d);
 	if (live) {
 		mem->next = d->store.cache[bucket];
 		d->store.cache[bucket] = mem;

@@ -313,20 +313,33 @@ static void a_fork_beside_a_loss_leaves_the_stop_to_the_parent(void **state)
 	fork_beside_a_loss(RT_HOOK_ENDED);
 }
 
-static void a_fork_beside_a_put_leaves_the_memory_to_the_parent(void **state)
+static void fork_beside_a_put(enum rig_rt_hook_point point)
 {
 	struct inherited x = prepare();
 	struct actor putter = {.deed = held_put, .buffer = help_buffer(x.b.d, HELD_BYTES)};
+	uint64_t address = rig_buffer_address(putter.buffer);
+	struct rig_buffer *again;
 
-	(void)state;
-	held_close(RT_HOOK_PUT, x.b.d, 1);
+	held_close(point, x.b.d, 1);
 	held_start(&putter);
-	held_await(RT_HOOK_PUT, 1);
+	held_await(point, 1);
 	expect_child_apart(&x);
-	held_open(RT_HOOK_PUT);
+	held_open(point);
 	assert_ok(held_join(&putter));
+	again = help_buffer(x.b.d, HELD_BYTES);
+	assert_int_equal(rig_buffer_address(again), address);
+	rig_buffer_put(again);
 	drop(&x);
 	help_close(&x.b);
+}
+
+/* Also from within the lock of what the device holds. */
+static void a_fork_beside_a_put_leaves_the_memory_to_the_parent(void **state)
+{
+	(void)state;
+	fork_beside_a_put(RT_HOOK_PUT);
+	held_reset();
+	fork_beside_a_put(RT_HOOK_CACHING);
 }
 
 /* ---- Close beside open ---- */
@@ -422,6 +435,33 @@ static void two_closes_stop_once_and_return_after_it(void **state)
 	help_end(&b);
 }
 
+/* Who asks for the word first gives all back; who comes meanwhile leaves it to that one. */
+static void one_thread_gives_back_what_a_stopped_device_had(void **state)
+{
+	struct polled_options o = help_options(), o1 = help_options();
+	struct actor closer = {.deed = held_end};
+	struct bench b, other;
+
+	(void)state;
+	o.own_word = true;
+	o1.name = "P1";
+	b = help_open(&o);
+	closer.d = b.d;
+	rig_buffer_put(help_buffer(b.d, HELD_BYTES));
+	held_driver(b.p, POLLED_SIGNALED);
+	held_start(&closer);
+	held_driver_await();
+	/* Looks at every device for what is to be given back. */
+	other = help_open(&o1);
+	rig_cache_trim(b.d, 0);
+	assert_int_equal(polled_count(b.p, POLLED_FREE), 0);
+	assert_int_equal(polled_count(b.p, POLLED_SIGNALED), 1);
+	held_driver_open();
+	assert_ok(held_join(&closer));
+	help_end(&b);
+	help_close(&other);
+}
+
 #define HELD(name) cmocka_unit_test_setup(name, reset)
 
 int main(void)
@@ -439,6 +479,7 @@ int main(void)
 	        HELD(an_open_waits_for_the_stop_of_the_device_before),
 	        HELD(an_open_meets_a_close_that_has_given_nothing_back),
 	        HELD(an_open_that_comes_late_to_a_close_opens),
+	        HELD(one_thread_gives_back_what_a_stopped_device_had),
 	        HELD(two_closes_stop_once_and_return_after_it),
 	};
 
