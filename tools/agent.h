@@ -29,7 +29,8 @@
 enum {
 	AGENT_DEVICES = 64,   /* that an agent serves, and that a session opens over its life */
 	AGENT_MACHINES = 256, /* of a job */
-	AGENT_SESSIONS = 16,  /* at a time, half-open connections included */
+	AGENT_SESSIONS = 16,  /* at a time */
+	AGENT_STRANGERS = 16, /* connections whose proof is not done */
 };
 
 /* ---- Queues ---- */
@@ -291,7 +292,7 @@ struct agent {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a session ended */
 	struct session *sessions;
-	unsigned nsessions;
+	unsigned nsessions, nstrangers;
 	bool words[AGENT_DEVICES * AGENT_SESSIONS]; /* slots of the word array in use */
 };
 

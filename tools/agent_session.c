@@ -465,12 +465,38 @@ static int read_join(struct rig_rmt_chan *chan, struct rig_rmt_join *join)
 	return err;
 }
 
+/* From the strangers to those who have the key; false: as many as may be are served. */
+static bool admit(struct agent *agent, bool proven)
+{
+	bool admitted;
+
+	(void)pthread_mutex_lock(&agent->lock);
+	agent->nstrangers--;
+	admitted = proven && agent->nsessions < AGENT_SESSIONS;
+	if (admitted)
+		agent->nsessions++;
+	(void)pthread_mutex_unlock(&agent->lock);
+	return admitted;
+}
+
 static void leave(struct agent *agent)
 {
 	(void)pthread_mutex_lock(&agent->lock);
 	agent->nsessions--;
 	(void)pthread_cond_broadcast(&agent->changed);
 	(void)pthread_mutex_unlock(&agent->lock);
+}
+
+/* Takes the channel. */
+static void serve_any(struct agent *agent, struct rig_rmt_chan *chan, const struct rig_rmt_join *join)
+{
+	rig_rmt_chan_set_silence(chan, join->silence_ms);
+	if (join->role == RIG_RMT_AGENT) {
+		(void)peer_serve(agent, chan, join);
+		return;
+	}
+	serve(agent, chan, join);
+	rig_rmt_chan_free(chan);
 }
 
 void *session_run(void *served_socket)
@@ -484,18 +510,13 @@ void *session_run(void *served_socket)
 	free(socket);
 	if (!err)
 		err = read_join(chan, &join);
-	if (err) {
-		agent_log(agent, "a connection was refused: %s", rig_error());
-	} else {
-		rig_rmt_chan_set_silence(chan, join.silence_ms);
-		if (join.role == RIG_RMT_AGENT)
-			(void)peer_serve(agent, chan, &join);
-		else
-			serve(agent, chan, &join);
+	if (!admit(agent, !err)) {
+		agent_log(agent, "a connection was refused: %s",
+		        err ? rig_error() : "as many jobs as may be are served");
+		rig_rmt_chan_free(chan);
+		return NULL;
 	}
-	if (!err && join.role == RIG_RMT_AGENT)
-		chan = NULL;
-	rig_rmt_chan_free(chan);
+	serve_any(agent, chan, &join);
 	leave(agent);
 	return NULL;
 }

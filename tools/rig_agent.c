@@ -315,9 +315,9 @@ static bool may_serve(struct agent *agent)
 	bool may;
 
 	(void)pthread_mutex_lock(&agent->lock);
-	may = agent->nsessions < AGENT_SESSIONS;
+	may = agent->nstrangers < AGENT_STRANGERS;
 	if (may)
-		agent->nsessions++;
+		agent->nstrangers++;
 	(void)pthread_mutex_unlock(&agent->lock);
 	return may;
 }
@@ -334,10 +334,10 @@ static void start_session(struct agent *agent, int fd)
 			return;
 		}
 		(void)pthread_mutex_lock(&agent->lock);
-		agent->nsessions--;
+		agent->nstrangers--;
 		(void)pthread_mutex_unlock(&agent->lock);
 	}
-	agent_log(agent, "a connection was refused: as many as may be are served");
+	agent_log(agent, "a connection was refused: as many as may be are at their proof");
 	free(socket);
 	(void)close(fd);
 }
@@ -372,7 +372,7 @@ static void end_sessions(struct agent *agent)
 	(void)pthread_mutex_lock(&agent->lock);
 	for (s = agent->sessions; s; s = s->next)
 		rig_rmt_chan_shut(s->chan);
-	while (agent->sessions && !err)
+	while (agent->nsessions && !err)
 		err = pthread_cond_timedwait(&agent->changed, &agent->lock, &end);
 	(void)pthread_mutex_unlock(&agent->lock);
 }
