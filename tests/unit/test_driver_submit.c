@@ -600,6 +600,38 @@ static void a_fill_is_called_with_its_units_and_what_it_leaves_are_no_ops(void *
 	assert_int_equal(x.value, 1);
 }
 
+static void the_argument_segment_serves_again_once_its_values_are_reached_and_not_before(void **state)
+{
+	enum { FILLS = 8, LAPS = 5 };
+	const uint64_t values = t.dev->segment.bytes / (FILLS * RIG_PARAMS);
+	struct fill_seen *seen = calloc(values, sizeof(*seen));
+	uint64_t value, i;
+
+	(void)state;
+	assert_non_null(seen);
+	for (value = 1; value <= values * LAPS; value++) {
+		struct fill_seen *own = &seen[value % values], before = *own;
+
+		for (i = 0; i < FILLS; i++) {
+			parts[i] = (struct rig_part){.queue = COMPUTE, .kind = RIG_FILL};
+			parts[i].u.fill =
+			        (struct rig_fill_part){.fill = fill, .arg = own, .segment_bytes = RIG_PARAMS};
+		}
+		if (value > values) {
+			assert_int_equal(room(FILLS, 0), RIG_LATER);
+			while (x.value < value - values)
+				execute(COMPUTE);
+		}
+		submit(value, FILLS, NULL, 0);
+		if (value > values)
+			assert_int_equal(own->context.segment_address, before.context.segment_address);
+	}
+	for (i = 1; i < values; i++)
+		assert_int_not_equal(seen[i].context.segment_address, seen[i - 1].context.segment_address);
+	free(seen);
+	execute_all();
+}
+
 static void a_fill_that_fails_loses_the_device_and_rings_nothing(void **state)
 {
 	struct fill_seen seen = {.answer = 1};
@@ -789,6 +821,7 @@ int main(void)
 	        CASE(room_says_never_to_work_a_queue_does_not_run),
 	        CASE(room_and_submit_allocate_nothing_and_send_no_message),
 	        CASE(a_fill_is_called_with_its_units_and_what_it_leaves_are_no_ops),
+	        CASE(the_argument_segment_serves_again_once_its_values_are_reached_and_not_before),
 	        CASE(a_fill_that_fails_loses_the_device_and_rings_nothing),
 	        CASE(stop_raises_the_word_to_a_value_whose_submit_failed),
 	        CASE(a_copy_that_leaves_its_region_is_refused_with_the_bounds),
