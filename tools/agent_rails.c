@@ -15,7 +15,7 @@
 #include "rmt_rail_over.h"
 #include "thread.h"
 
-#define FINISH_NS (UINT64_C(10) * RIG_NS_PER_S)
+#define FINISH_NS (UINT64_C(5) * RIG_NS_PER_S)
 
 enum { LOOK_MS = 20 };
 
@@ -23,6 +23,7 @@ struct link {
 	struct link *next;
 	uint32_t peer;
 	struct rig_rail_link *link;
+	bool stands;
 	bool finishing; /* in a thread of its own, for the other side finishes at the same time */
 	pthread_t thread;
 	int answer;
@@ -175,8 +176,14 @@ static int begin_link(struct session *s, const struct rig_rmt_rail *r, struct ri
 
 	if (err)
 		return err;
-	if (find_link(s, r->peer))
+	l = find_link(s, r->peer);
+	if (l && l->stands)
 		return rig_error_set(-EEXIST, "there is a link to %s already", r->name);
+	/* What the controller gave up is begun anew. */
+	if (l && l->finishing)
+		(void)pthread_join(l->thread, NULL);
+	if (l)
+		drop_link(s, l);
 	l = add_link(s, r->peer);
 	if (!l)
 		return rig_error_set(-ENOMEM, "the agent has no memory for a link");
@@ -213,6 +220,8 @@ static int finish_link(struct session *s, const struct rig_rmt_rail *r)
 	}
 	if (err)
 		drop_link(s, l);
+	else
+		l->stands = true;
 	return err;
 }
 
@@ -242,7 +251,7 @@ static int make_end(struct session *s, const struct rig_rmt_rail *r, struct rig_
 	struct rig_rail_blob blob;
 	int err;
 
-	if (!l || l->finishing)
+	if (!l || !l->stands)
 		return rig_error_set(-ENOENT, "no link to machine %" PRIu32, r->peer);
 	err = rig_rail_make(
 	        l->link, r->rail, r->transfers, r->nsend, r->transfers + r->nsend, r->nreceive, &blob, &end);
