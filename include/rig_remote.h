@@ -137,8 +137,8 @@ static inline void rig_remote_step(uint32_t words[RIG_REMOTE_STEP_WORDS], enum r
 /*
  * Pages that stand for a landing area of the rail's end on `machine`: rig_buffer_of_host of them on a proxy
  * of that machine, whole, is the area as that device's memory, without a host address here. They are not
- * memory: nobody here reads or writes them. Until the job is closed. -ENOENT: the rail has no end there, or no
- * such area.
+ * memory: nobody here reads or writes them. Until the job is closed. -ENOENT: the rail has no end there, or
+ * no such area.
  */
 RIG_API int rig_remote_rail_area(struct rig_remote_job *job, const struct rig_remote_rail *rail,
         uint32_t machine, bool inbound, struct rig_remote_area *area);
