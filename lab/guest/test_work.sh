@@ -47,8 +47,8 @@ an_interrupt_wakes_a_sleeper() {
 }
 
 submit_and_poll_make_no_call() {
-	status 0 lab_device quiet "$(device a)"
-	status 0 lab_device quiet "$(device a ,completion=store)"
+	status 0 without_calls lab_device quiet "$(device a)"
+	status 0 without_calls lab_device quiet "$(device a ,completion=store)"
 }
 
 edu_copies_under_its_mask_beside_a_board_with_high_addresses() {
