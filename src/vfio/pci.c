@@ -348,8 +348,8 @@ void rig_pci_close(struct rig_pci *f)
 	rig_irq_fini(f);
 	if (!rig_gone_is(&f->gone))
 		(void)rig_pci_bus_master(f, false);
-	rig_dma_fini(f);
 	rig_peer_fini(f);
+	rig_dma_fini(f);
 	close_unseen(f);
 	fini(f);
 	free(f);
