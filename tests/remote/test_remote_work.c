@@ -120,6 +120,20 @@ static void large_copies_go_over_a_rail_unless_the_job_says_otherwise(void **sta
 	rig_remote_close(job);
 }
 
+static void large_copies_go_without_a_rail_where_none_can_be_made(void **state)
+{
+	/* No address of this machine's. */
+	const struct rig_remote_options elsewhere = {.version = RIG_EDGE_VERSION, .node = "192.0.2.1"};
+	struct rig_remote_job *job = remote_connect(agents, 1, &elsewhere);
+	struct rig_device *d = remote_open(job, "RVX1:0", &agents[0]);
+
+	(void)state;
+	assert_true(copy_large(job, d, 4) > 2 * LARGE);
+	assert_false(rig_remote_failed(job, NULL));
+	sys_close(d);
+	rig_remote_close(job);
+}
+
 struct mover {
 	struct rig_remote_job *job;
 	struct rig_device *device;
@@ -249,6 +263,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(bytes_written_to_a_remote_device_are_read_back),
 	        cmocka_unit_test(large_copies_go_over_a_rail_unless_the_job_says_otherwise),
+	        cmocka_unit_test(large_copies_go_without_a_rail_where_none_can_be_made),
 	        cmocka_unit_test(devices_copy_beside_each_other),
 	        cmocka_unit_test(kernels_run_on_a_remote_device),
 	        cmocka_unit_test(memory_of_a_remote_host_is_a_device),
