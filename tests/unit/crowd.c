@@ -98,7 +98,8 @@ static const struct rig_io_module io_module = {RIG_EDGE_VERSION, &io_key, io_bud
 
 /* ---- Seats ---- */
 
-static struct polled *make_polled(enum crowd_seat seat)
+/* The one that is lost is of another kind from seed to seed. */
+static struct polled *make_polled(enum crowd_seat seat, uint64_t seed)
 {
 	struct polled_options o = {.completion = RIG_STORE, .maps_host = true, .peers = true};
 
@@ -118,7 +119,12 @@ static struct polled *make_polled(enum crowd_seat seat)
 	default:
 		o.name = "lost";
 		o.completion = RIG_HOST;
-		o.waits.hosts = o.thread = o.has_bus = o.settle = o.place = true;
+		o.waits.hosts = o.thread = o.has_bus = o.settle = true;
+		o.may_block = seed & 8;
+		o.batch = seed & 16;
+		o.own_word = seed & 32;
+		o.place = seed & 64;
+		o.capacity = seed & 128 ? 2 : 0;
 	}
 	return polled_new(&o);
 }
@@ -242,7 +248,7 @@ void crowd_world_init(struct world *w, uint64_t seed, bool fails)
 		(void)snprintf(w->host_names[i], sizeof(w->host_names[i]), "host%u", i);
 	}
 	for (i = 0; i <= CROWD_LOST; i++)
-		w->polled[i] = make_polled((enum crowd_seat)i);
+		w->polled[i] = make_polled((enum crowd_seat)i, seed);
 	for (i = 0; i < CROWD_SEATS; i++)
 		if (!crowd_seat_open(w, &opener, (enum crowd_seat)i))
 			fail_msg("%s", opener.text);
