@@ -85,8 +85,8 @@ struct rig_rails_options {
 	/* The local address that links listen on and connect from, numeric or a name. NULL: for tcp and
 	   verbs, 127.0.0.1. */
 	const char *node;
-	/* A link's thread looks without blocking for so long after something moved. UINT64_MAX:
-	   RIG_RAIL_SPIN_NS. */
+	/* A link's thread looks without blocking for so long after something moved, unless other threads want
+	   its CPU. UINT64_MAX: RIG_RAIL_SPIN_NS. */
 	uint64_t spin_ns;
 	/* Bytes of one write; a longer transfer goes in several, between which other rails have their turn.
 	   0: RIG_RAIL_PIECE. Both sides of a link must say the same, which rig_rail_link_accept checks. */

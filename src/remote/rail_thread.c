@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include <pthread.h>
+#include <sched.h>
 
 #include "rail_private.h"
 #include "rig_barrier.h"
 
 enum {
-	EVENTS = 32, /* of one look */
+	EVENTS = 32,      /* of one look */
+	RESTS_LEAST = 16, /* struct patience */
+	RESTS_MOST = 4096,
 };
 
 /* Where nothing says that an operation can go on: short enough that a provider with several pieces before
    it does not run out of them. */
 #define RECHECK_NS (100 * RIG_NS_PER_US)
+
+/* Between two yields while looking; and what only another thread's turn makes a yield take. */
+#define YIELD_NS (4 * RIG_NS_PER_US)
+#define AWAY_NS  (5 * RIG_NS_PER_US)
 
 /* What a look found. */
 struct look {
@@ -75,11 +82,56 @@ static bool goes_on(const struct rig_rail_link *link)
 	return !__atomic_load_n(&link->quit, __ATOMIC_ACQUIRE) && !rig_rails_over(link->rails);
 }
 
+/*
+ * How long looking pays. Where other threads want the CPU it costs all of them, this one's waiters among
+ * them, several times what it saves: a yield that comes back late says so, and then the link sleeps at once
+ * for some rests, each time that it finds the same twice as many.
+ */
+struct patience {
+	uint64_t last;    /* something moved */
+	uint64_t yielded; /* the last yield */
+	uint32_t rests;   /* to come without looking before */
+	uint32_t next;    /* that many, should the CPU be wanted again */
+};
+
+static void be_rewarded(struct patience *p, bool looked)
+{
+	p->last = p->yielded = rig_clock_ns();
+	if (looked)
+		p->next = RESTS_LEAST;
+}
+
+static void lose_patience(struct patience *p)
+{
+	p->rests = p->next;
+	p->next = 2 * p->next < RESTS_MOST ? 2 * p->next : RESTS_MOST;
+}
+
+/* Whether to look once more, rather than sleep. */
+static bool has_patience(struct patience *p, uint64_t spin_ns)
+{
+	uint64_t now = rig_clock_ns();
+
+	if (p->rests || now - p->last >= spin_ns)
+		return false;
+	if (now - p->yielded < YIELD_NS) {
+		rig_pause();
+		return true;
+	}
+	(void)sched_yield();
+	p->yielded = rig_clock_ns();
+	if (p->yielded - now < AWAY_NS)
+		return true;
+	lose_patience(p);
+	return false;
+}
+
 void *rig_rail_thread(void *arg)
 {
 	struct rig_rail_link *link = arg;
 	const struct rig_rails_options *options = &link->rails->options;
-	uint64_t last = rig_clock_ns();
+	struct patience patience = {rig_clock_ns(), 0, 0, RESTS_LEAST};
+	bool looked = false;
 
 	(void)pthread_setname_np(pthread_self(), "rail");
 	while (goes_on(link)) {
@@ -88,12 +140,16 @@ void *rig_rail_thread(void *arg)
 
 		if (look.moved && options->moved)
 			options->moved(options->arg);
-		if (look.active)
-			last = rig_clock_ns();
-		else if (stands && rig_clock_ns() - last < options->spin_ns)
-			rig_pause();
-		else if (stands)
+		if (look.active) {
+			be_rewarded(&patience, looked);
+			looked = false;
+		} else if (stands && has_patience(&patience, options->spin_ns)) {
+			looked = true;
+		} else if (stands) {
+			looked = false;
+			patience.rests -= patience.rests > 0;
 			stands = rest(link, &look);
+		}
 		if (!stands) {
 			rig_rails_fail(link->rails, link->broken);
 			break;
