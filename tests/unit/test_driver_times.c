@@ -377,6 +377,34 @@ static void the_pair_is_written_by_settle_or_a_later_submit_and_then_left_alone(
 }
 
 /* Beside the poller, which reads the clock in its own time. */
+/* Readings of the clock that came meanwhile may put a stamp before the end that was converted with others. */
+static void no_start_is_put_before_the_end_converted_before_it(void **state)
+{
+	uint64_t end = rig_now_ns() + UINT64_C(3600000000000);
+
+	(void)state;
+	make_part(0, 0, 1);
+	submit(1, 1, &times[1]);
+	execute_all();
+	t.dev->times.end = end;
+	settled(1);
+	assert_true(times[1].start >= end && times[1].end >= times[1].start);
+}
+
+static void a_stamp_below_the_one_that_ended_the_value_before_fails_settle(void **state)
+{
+	const char *failure;
+
+	(void)state;
+	make_part(0, 0, 1);
+	submit(1, 1, &times[1]);
+	execute_all();
+	t.dev->times.end_ticks = passive_clock(&t) + 1;
+	assert_int_equal(settle(1, &failure), RIG_FAILED);
+	assert_non_null(strstr(failure, "out of order"));
+	assert_int_equal(times[1].end, 0);
+}
+
 static void settle_reads_one_register_and_the_hot_path_none_and_nothing_allocates(void **state)
 {
 	uint64_t value, allocations = test_allocs(), messages, least = UINT64_MAX;
@@ -497,6 +525,8 @@ int main(void)
 	        TEST(the_rings_of_eight_queues_grow_to_the_most_that_room_promises),
 	        TEST(stamps_are_used_again_only_once_they_were_converted),
 	        TEST(the_pair_is_written_by_settle_or_a_later_submit_and_then_left_alone),
+	        TEST(no_start_is_put_before_the_end_converted_before_it),
+	        TEST(a_stamp_below_the_one_that_ended_the_value_before_fails_settle),
 	        TEST(settle_reads_one_register_and_the_hot_path_none_and_nothing_allocates),
 	        TEST(a_stamp_that_the_work_never_wrote_fails_settle_with_the_value),
 	        TEST(measures_come_in_part_order_and_not_after_they_were_given_up),
