@@ -447,14 +447,30 @@ static struct json_object *least_and_mean(uint64_t least, uint64_t mean)
 	return o;
 }
 
+/* By how much the driver says that a time may be off. False: it does not say. */
+static bool get_error(const struct job *job, uint64_t *ns)
+{
+	const struct rig_vfio_record *record = rig_capability(job->device, &rig_vfio_key);
+	struct rig_vfio_stats stats = {0};
+
+	if (!record)
+		return false;
+	record->stats(record, &stats);
+	*ns = stats.times_error_ns;
+	return true;
+}
+
 static struct json_object *counters_json(const struct job *job)
 {
 	const struct run_counters *m = &job->measured;
 	struct json_object *o = json_object_new_object();
 	char name[128];
+	uint64_t error;
 	uint32_t i;
 
 	json_object_object_add(o, "launches", json_object_new_int64((int64_t)m->launches));
+	if (get_error(job, &error))
+		json_object_object_add(o, "time_error_ns", json_object_new_int64((int64_t)error));
 	json_object_object_add(
 	        o, "time_ns", least_and_mean(m->fastest_ns, mean_of(m->total_ns, m->launches)));
 	for (i = 0; i < m->n; i++) {
@@ -469,6 +485,7 @@ static void report_counters(const struct job *job)
 {
 	const struct run_counters *m = &job->measured;
 	char name[128];
+	uint64_t error;
 	uint32_t i;
 
 	if (!m->launches) {
@@ -483,6 +500,8 @@ static void report_counters(const struct job *job)
 		printf("  %-20s %16" PRIu64 " %16" PRIu64 "\n", name, m->least[i],
 		        mean_of(m->total[i], m->launches));
 	}
+	if (get_error(job, &error))
+		printf("starts and ends of launches are off by at most %" PRIu64 " ns\n", error);
 }
 
 static void report_json(const struct job *job)

@@ -84,6 +84,7 @@ static void counters_are_told_as_text_and_as_json(void **state)
 	assert_int_equal(result.status, 0);
 	assert_non_null(strstr(result.out, "of 3 measured"));
 	assert_non_null(strstr(result.out, "instructions"));
+	assert_non_null(strstr(result.out, "off by at most"));
 	sys_run(&result, "rigctl run sim k/globals.elf globals out:out.bin,64 --repeat 3 --counters --json");
 	assert_int_equal(result.status, 0);
 	o = json_tokener_parse(result.out);
@@ -91,6 +92,7 @@ static void counters_are_told_as_text_and_as_json(void **state)
 	counters = field(o, "counters");
 	assert_int_equal(number(counters, "launches"), LAUNCHES);
 	assert_true(number(field(counters, "cycles"), "least") > 0);
+	assert_true(number(counters, "time_error_ns") > 0);
 	json_object_put(o);
 }
 
