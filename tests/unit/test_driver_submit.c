@@ -481,6 +481,30 @@ static uint32_t longest_words(void)
 	return (uint32_t)((t.dev->facts.ring_units_max + 1 - 2) / 2);
 }
 
+/* It holds the packet that leads to the ring that replaced it. */
+static void a_ring_is_not_freed_before_the_device_has_left_it(void **state)
+{
+	uint64_t missing = 0;
+
+	(void)state;
+	submit(1, 0, NULL, 0);
+	execute_all();
+	long_words(2000);
+	assert_int_equal(room(1, 0), RIG_GROW);
+	assert_int_equal(grow(&missing), RIG_GROWN);
+	submit(2, 1, NULL, 0);
+	rig_dev_progress(t.dev);
+	long_words(6000);
+	assert_int_equal(room(1, 0), RIG_GROW);
+	assert_int_equal(grow(&missing), RIG_SHORT);
+	execute_all();
+	rig_dev_progress(t.dev);
+	assert_int_equal(grow(&missing), RIG_GROWN);
+	submit(3, 1, NULL, 0);
+	execute_all();
+	assert_int_equal(x.value, 3);
+}
+
 static void both_rings_grow_to_the_most_that_room_promises(void **state)
 {
 	uint32_t waits = (uint32_t)t.dev->facts.ring_units_max - 3;
@@ -816,6 +840,7 @@ int main(void)
 	        CASE(rings_grow_with_work_in_flight_and_nothing_is_lost),
 	        CASE(a_larger_growth_replaces_one_that_is_still_waiting),
 	        CASE(growth_without_memory_says_how_many_bytes_are_short),
+	        CASE(a_ring_is_not_freed_before_the_device_has_left_it),
 	        CASE(both_rings_grow_to_the_most_that_room_promises),
 	        CASE(room_says_never_to_what_no_ring_holds),
 	        CASE(room_says_never_to_work_a_queue_does_not_run),
