@@ -18,11 +18,11 @@ struct rail_ends {
 	const struct rig_remote_end *end[2];
 };
 
-/* A test for each provider at hand, whose name is its state. */
+/* A test for each provider, whose name is its state: over tcp, and over shm with a name that says so. */
 #define RAIL_TEST(test)                                                                                      \
-	{#test " (tcp)", test, NULL, NULL, (void *)(uintptr_t) "tcp"},                                       \
+	{#test, test, NULL, NULL, (void *)(uintptr_t) "tcp"},                                                \
 	{                                                                                                    \
-#test " (shm)", test, NULL, NULL, (void *)(uintptr_t) "shm"                                  \
+#test "_over_shm", test, NULL, NULL, (void *)(uintptr_t) "shm"                               \
 	}
 
 /* With the default options and the provider of the test; skips where the machine does not have it. */

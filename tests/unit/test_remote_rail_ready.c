@@ -129,6 +129,24 @@ static void a_transfer_moves_only_once_it_is_ready(void **state)
 	rail_pair_close(&pair);
 }
 
+static void later_runs_land_in_a_copy_that_nobody_has_looked_at(void **state)
+{
+	struct rail_pair pair;
+	struct rail_ends ends;
+
+	rail_pair_begin_one(&pair, state, COPY, &ends);
+	for (uint64_t c = 1; c <= 6; c++) {
+		memset((char *)ends.end[0]->outbound.at + (c - 1) % 2 * COPY, (int)c, COPY);
+		rail_ready(ends.end[0], c);
+		rail_wait(ends.end[0], RIG_REMOTE_SENT, c);
+	}
+	assert_int_equal(rail_wait(ends.end[1], RIG_REMOTE_ARRIVED, 6), 6);
+	assert_int_equal(((char *)ends.end[1]->inbound.at)[COPY - 1], 5);
+	assert_int_equal(((char *)ends.end[1]->inbound.at)[2 * COPY - 1], 6);
+	rail_ends_put(&ends);
+	rail_pair_close(&pair);
+}
+
 /* Nothing waits for the one that holds the link, and what was said meanwhile is seen at once. */
 static void many_ready_counts_while_the_link_is_busy_cost_one_wake(void **state)
 {
@@ -259,6 +277,7 @@ int main(void)
 	        RAIL_TEST(ready_ignores_zero_and_values_from_the_failure_on),
 	        RAIL_TEST(an_end_that_sends_nothing_advances_ready_and_moves_nothing),
 	        RAIL_TEST(a_transfer_moves_only_once_it_is_ready),
+	        RAIL_TEST(later_runs_land_in_a_copy_that_nobody_has_looked_at),
 	        RAIL_TEST(many_ready_counts_while_the_link_is_busy_cost_one_wake),
 	        RAIL_TEST(ready_may_be_called_from_many_threads),
 	        RAIL_TEST(a_store_to_the_count_alone_is_not_needed_and_harms_nothing),
