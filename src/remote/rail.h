@@ -19,6 +19,9 @@
  *   A's endpoint takes one connection, of who presents the offer's token, which is good once; every other is
  *   refused before a byte of it reaches memory, and it listens no longer once it has connected or given up.
  *
+ *   What then goes over it is neither encrypted nor authenticated, the token included: who can read the
+ *   network reads the bytes, and who can put packets into a TCP connection changes them.
+ *
  * Making a rail, over a finished link, in any order:
  *     A: rig_rail_make(its send and receive) -> blob -> B: rig_rail_join        ("send" is what this side
  *     sends) B: rig_rail_make(send and receive swapped) -> blob -> A: rig_rail_join
@@ -117,8 +120,9 @@ void rig_rails_fail(struct rig_rails *rails, const char *why);
    stay. */
 void rig_rails_stop(struct rig_rails *rails);
 
-/* Stops, disconnects all links and frees the engine. Ends stay with whoever holds them, as after a rail's
-   end; blocks until the links' threads are gone, so not from a callback. */
+/* Stops, disconnects all links and frees the engine. Links that were begun are finished or put before. Ends
+   stay with whoever holds them, as after a rail's end; blocks until the links' threads are gone, so not
+   from a callback. */
 void rig_rails_close(struct rig_rails *rails);
 
 /* The first cause, a text that lives until close, or NULL while the engine has not failed. */
