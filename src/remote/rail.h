@@ -23,8 +23,9 @@
  *   network reads the bytes, and who can put packets into a TCP connection changes them.
  *
  * Making a rail, over a finished link, in any order:
- *     A: rig_rail_make(its send and receive) -> blob -> B: rig_rail_join        ("send" is what this side
- *     sends) B: rig_rail_make(send and receive swapped) -> blob -> A: rig_rail_join
+ *     A: rig_rail_make(its send and receive)        -> blob -> B: rig_rail_join
+ *     B: rig_rail_make(send and receive swapped)    -> blob -> A: rig_rail_join
+ *   "send" is what the side that calls sends.
  *   An end may be used, by ready too, as soon as it is made; nothing is sent before the join. The other
  *   side's transfers land from rig_rail_make on.
  *
