@@ -2,10 +2,8 @@
 /* Copies of memory that the host does not address, through a device's two staging slots. */
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "rig_help.h"
 #include "rt.h"
@@ -148,31 +146,15 @@ static void devices_that_do_not_reach_each_other_copy_in_both_directions(void **
 	help_close(&b);
 }
 
-#define COPIERS    4u
-#define DEADLINE_S 120
-
-/* Copies that have taken a slot of their first device and not of their second. */
-struct meeting {
-	struct rig_device *a, *b;
-	atomic_uint arrived;
-	atomic_bool over;
-};
-
-/* In the allocation of a slot's first half: until all four have a slot, or two wait for one. */
-static void meet(void *arg, enum polled_call call)
+static unsigned slots_taken(struct rig_device *d)
 {
-	static _Thread_local bool met;
-	struct meeting *m = arg;
+	unsigned i, n = 0;
 
-	if (call != POLLED_ALLOC || met)
-		return;
-	met = true;
-	atomic_fetch_add(&m->arrived, 1);
-	while (!atomic_load(&m->over)) {
-		if (atomic_load(&m->arrived) == COPIERS || sleepers(m->a) + sleepers(m->b) == COPIERS / 2)
-			atomic_store(&m->over, true);
-		(void)sched_yield();
-	}
+	rig_rt_lock(&d->staging_lock);
+	for (i = 0; i < RT_STAGES; i++)
+		n += d->stage[i].busy;
+	rig_rt_unlock(&d->staging_lock);
+	return n;
 }
 
 struct copier {
@@ -189,41 +171,46 @@ static void *copy_once(void *arg)
 	return NULL;
 }
 
-/* Two each way need both slots of both devices: were they taken in the order of the copy, all could wait. */
-static void copies_in_opposite_directions_do_not_wait_for_each_other(void **state)
+/* Else two copies each way could hold a slot each and wait for each other: while both slots of the second
+   device are taken, a copy holds one of the first, whichever way it goes. */
+static void copies_in_opposite_directions_take_slots_in_one_order(void **state)
 {
 	struct polled_options o = help_options(), other = help_options();
-	struct copier copiers[COPIERS];
-	struct meeting m = {0};
-	struct timespec end;
-	struct bench a, b;
+	struct writer writers[RT_STAGES];
+	struct copier copiers[2];
+	struct bench a, b, opened;
 	unsigned i;
 
 	(void)state;
 	other.name = "P1";
 	o.thread = other.thread = true;
-	a = help_open(&o);
+	opened = help_open(&o);
 	b = help_open(&other);
-	m.a = a.d;
-	m.b = b.d;
-	for (i = 0; i < COPIERS; i++) {
-		copiers[i].dst = help_buffer(i % 2 ? a.d : b.d, BYTES);
-		copiers[i].src = help_buffer(i % 2 ? b.d : a.d, BYTES);
+	a = opened.d->slot < b.d->slot ? opened : b;
+	b = opened.d->slot < b.d->slot ? b : opened;
+	for (i = 0; i < 2; i++) {
+		writers[i].buffer = help_buffer(b.d, BYTES);
+		copiers[i].dst = help_buffer(i ? a.d : b.d, BYTES);
+		copiers[i].src = help_buffer(i ? b.d : a.d, BYTES);
 	}
-	polled_hook(a.p, meet, &m);
-	polled_hook(b.p, meet, &m);
-	for (i = 0; i < COPIERS; i++)
+	polled_gate(b.p, polled_last(b.p));
+	for (i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&writers[i].thread, NULL, write_once, &writers[i]), 0);
+	while (polled_last(b.p) < polled_word(b.p) + 2)
+		(void)sched_yield();
+	for (i = 0; i < 2; i++) {
 		assert_int_equal(pthread_create(&copiers[i].thread, NULL, copy_once, &copiers[i]), 0);
-	(void)clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += DEADLINE_S;
-	for (i = 0; i < COPIERS; i++) {
-		if (pthread_timedjoin_np(copiers[i].thread, NULL, &end))
-			fail_msg("the copies wait for each other");
-		assert_ok(copiers[i].code);
+		while (sleepers(b.d) < i + 1)
+			(void)sched_yield();
+		assert_int_equal(slots_taken(a.d), i + 1);
 	}
-	polled_hook(a.p, NULL, NULL);
-	polled_hook(b.p, NULL, NULL);
-	for (i = 0; i < COPIERS; i++) {
+	polled_gate(b.p, UINT64_MAX);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(pthread_join(writers[i].thread, NULL), 0);
+		assert_int_equal(pthread_join(copiers[i].thread, NULL), 0);
+		assert_ok(writers[i].code);
+		assert_ok(copiers[i].code);
+		rig_buffer_put(writers[i].buffer);
 		rig_buffer_put(copiers[i].dst);
 		rig_buffer_put(copiers[i].src);
 	}
@@ -274,7 +261,7 @@ int main(void)
 	        cmocka_unit_test(two_staged_copies_of_a_device_run_at_a_time_and_a_third_waits),
 	        cmocka_unit_test(a_large_copy_has_a_chunk_under_way_while_another_is_moved),
 	        cmocka_unit_test(devices_that_do_not_reach_each_other_copy_in_both_directions),
-	        cmocka_unit_test(copies_in_opposite_directions_do_not_wait_for_each_other),
+	        cmocka_unit_test(copies_in_opposite_directions_take_slots_in_one_order),
 	        cmocka_unit_test(a_device_without_pinned_memory_is_staged_through_mapped_host_memory),
 	        cmocka_unit_test(a_device_that_reaches_no_host_memory_at_all_says_so),
 	};
