@@ -39,6 +39,8 @@ static void hook(void *arg, struct rig_fake_access *a)
 		memcpy(a->data, &clock, sizeof(clock));
 	}
 
+	if (a->write && p->word)
+		p->word_at_write = rig_word_load(p->word);
 	if (a->region != RIG_VFIO_BAR0 || !a->write || a->len != sizeof(value))
 		return;
 	memcpy(&value, a->data, sizeof(value));

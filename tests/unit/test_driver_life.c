@@ -325,6 +325,8 @@ static void unfinished_work_is_ended_by_a_reset_and_the_word_raised(void **state
 	m->stop(t.device, "no progress for 10000 ms");
 	assert_int_equal(rig_fake_resets(t.fake), resets + 1);
 	assert_false(is_master());
+	/* Memory comes back once the word is there, so that is last. */
+	assert_int_equal(t.word_at_write, 0);
 	assert_int_equal(rig_word_load(t.word), 2);
 	assert_denied();
 	/* After stop only memory and images come back. */
