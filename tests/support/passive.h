@@ -41,7 +41,7 @@ struct passive {
 	char why[512];
 	int released;
 	uint64_t clock_hz, epoch_ns;
-	uint64_t word_at_write; /* what the word showed at the last store to registers or configuration space */
+	uint64_t word_at_write; /* what the word showed at the last store to the function */
 };
 
 /* Makes the device: what rig_driver_make answered. `fail_at`: the k-th access of the fake fails; 0: none. */
