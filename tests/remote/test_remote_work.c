@@ -171,6 +171,43 @@ static void devices_copy_beside_each_other(void **state)
 	rig_remote_close(job);
 }
 
+static void *write_behind(void *buffer)
+{
+	static const uint8_t bytes[200000];
+
+	/* Behind work that does not end: until the device is lost. */
+	return rig_buffer_write(buffer, 0, bytes, sizeof(bytes)) == RIG_LOST ? buffer : NULL;
+}
+
+static void a_device_that_does_not_get_on_holds_up_no_other(void **state)
+{
+	static const uint64_t none[2] = {0};
+	struct rig_remote_job *job = remote_connect(agents, 1, NULL);
+	struct rig_device *stuck = remote_open(job, "RVX1:0", &agents[0]);
+	struct rig_device *d = remote_open(job, "RVX1:1", &agents[0]);
+	struct rig_image *image = sys_image(stuck, "loop_forever");
+	struct rig_buffer *b = sys_buffer(stuck, RIG_DEVICE, 200000);
+	struct sys_launch launch;
+	pthread_t thread;
+	void *lost;
+
+	(void)state;
+	sys_launch_make(&launch, image, "loop_forever",
+	        &(struct sys_params){.device = stuck, .bytes = none, .count = 8}, 1, 1);
+	(void)sys_launch_submit(&launch);
+	assert_int_equal(pthread_create(&thread, NULL, write_behind, b), 0);
+	sys_device_works(d);
+	(void)copy_large(job, d, 8);
+	sys_close(d);
+	rig_remote_close(job);
+	(void)pthread_join(thread, &lost);
+	assert_ptr_equal(lost, b);
+	sys_launch_end(&launch);
+	rig_image_put(image);
+	rig_buffer_put(b);
+	rig_device_put(stuck);
+}
+
 /* From a to b, and back to the program. */
 static void copy_between(struct rig_device *a, struct rig_device *b, uint64_t bytes)
 {
@@ -265,6 +302,7 @@ int main(void)
 	        cmocka_unit_test(large_copies_go_over_a_rail_unless_the_job_says_otherwise),
 	        cmocka_unit_test(large_copies_go_without_a_rail_where_none_can_be_made),
 	        cmocka_unit_test(devices_copy_beside_each_other),
+	        cmocka_unit_test(a_device_that_does_not_get_on_holds_up_no_other),
 	        cmocka_unit_test(kernels_run_on_a_remote_device),
 	        cmocka_unit_test(memory_of_a_remote_host_is_a_device),
 	        cmocka_unit_test(bytes_move_between_machines_without_the_controller),
