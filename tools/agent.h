@@ -140,8 +140,10 @@ struct device {
 
 /* agent_device.c */
 struct device *device_make(struct session *session, uint32_t id, const char *name);
-/* Ends it as the session ends. */
-void device_end(struct device *d);
+/* Ends it as the session ends; and waits for that. Memory is given back once all devices of the session are
+   stopped, as they may have each other's mapped. */
+void device_close(struct device *d);
+void device_join(struct device *d);
 void device_free(struct device *d);
 uint64_t device_shown(struct device *d);
 void device_lose(struct device *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -154,6 +156,9 @@ struct kept_region device_take_region(struct device *d, uint32_t id);
 /* cold.c's: opens, ends. */
 int device_open(struct device *d, struct rig_rmt_facts *facts);
 void device_stop(struct device *d, const char *reason);
+/* The two halves of it: no work runs any more; memory, names and words are given back. False: not open. */
+bool device_halt(struct device *d, const char *reason);
+void device_drop(struct device *d);
 
 /* agent_stage.c */
 struct staging *staging_take(struct device *d, uint64_t bytes);
@@ -205,7 +210,7 @@ struct session {
 	pthread_t control_thread, beat_thread;
 	struct queue control;
 	struct device *devices[AGENT_DEVICES];
-	uint32_t ndevices;
+	uint32_t ndevices, nhalted;
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -228,6 +233,8 @@ int session_answer(
         struct session *s, uint32_t request, int status, const char *text, const void *payload, size_t bytes);
 int session_send(
         struct session *s, uint8_t kind, const struct rig_rmt_out *out, const void *body, size_t bytes);
+/* A device is stopped: returns once all of the ending session are. */
+void session_await_halts(struct session *s);
 /* The controller may use the slot of the chunk again. */
 void session_credit(struct session *s, uint64_t chunk);
 /* The job failed here; the first reason is told. */

@@ -422,10 +422,15 @@ static void do_stop(struct device *d, const struct item *item)
 
 static bool take(struct device *d, const struct item *item)
 {
+	bool halted;
+
 	switch (item->kind) {
 	case RIG_RMT_CLOSE:
 		/* A controller that vanished leaves work: for it, that is a reason. */
-		device_stop(d, d->session->reason[0] ? d->session->reason : NULL);
+		halted = device_halt(d, d->session->reason[0] ? d->session->reason : NULL);
+		session_await_halts(d->session);
+		if (halted)
+			device_drop(d);
 		return false;
 	case RIG_RMT_LOST:
 		device_stop(d, d->reason);

@@ -42,10 +42,14 @@ struct device *device_make(struct session *session, uint32_t id, const char *nam
 	return NULL;
 }
 
-void device_end(struct device *d)
+/* What is asked already is answered before, or finds no device. */
+void device_close(struct device *d)
 {
-	/* What is asked already is answered before, or finds no device. */
 	(void)queue_push(&d->cold_queue, RIG_RMT_CLOSE, NULL, 0);
+}
+
+void device_join(struct device *d)
+{
 	(void)pthread_join(d->cold_thread, NULL);
 }
 
@@ -366,7 +370,7 @@ static void drop_all(struct device *d)
 		(void)d->m->free(d->handle, d->facts.word, &fault);
 }
 
-void device_stop(struct device *d, const char *reason)
+bool device_halt(struct device *d, const char *reason)
 {
 	bool open;
 
@@ -374,7 +378,7 @@ void device_stop(struct device *d, const char *reason)
 	open = d->open;
 	(void)pthread_mutex_unlock(&d->lock);
 	if (!open)
-		return;
+		return false;
 	end_threads(d);
 	if (d->running) {
 		(void)pthread_join(d->hot_thread, NULL);
@@ -382,6 +386,11 @@ void device_stop(struct device *d, const char *reason)
 	}
 	refuse_queued(d);
 	d->m->stop(d->handle, reason);
+	return true;
+}
+
+void device_drop(struct device *d)
+{
 	if (is_over(d)) {
 		drop_all(d);
 		d->m->release(d->handle);
@@ -402,4 +411,10 @@ void device_stop(struct device *d, const char *reason)
 	d->images = NULL;
 	d->functions = NULL;
 	d->nregions = d->nimages = d->nfunctions = 0;
+}
+
+void device_stop(struct device *d, const char *reason)
+{
+	if (device_halt(d, reason))
+		device_drop(d);
 }

@@ -78,6 +78,16 @@ void session_fail_for(struct session *s, uint32_t machine, const char *format, .
 	va_end(args);
 }
 
+void session_await_halts(struct session *s)
+{
+	(void)pthread_mutex_lock(&s->lock);
+	s->nhalted++;
+	(void)pthread_cond_broadcast(&s->changed);
+	while (s->nhalted < s->ndevices)
+		(void)pthread_cond_wait(&s->changed, &s->lock);
+	(void)pthread_mutex_unlock(&s->lock);
+}
+
 void session_credit(struct session *s, uint64_t chunk)
 {
 	struct rig_rmt_out out = {0};
@@ -360,9 +370,10 @@ static void end(struct session *s)
 	(void)pthread_join(s->beat_thread, NULL);
 	rails_end(s);
 	peers_end(s);
-	/* The machine's memory, opened first, is what others map. */
-	for (i = s->ndevices; i--;)
-		device_end(s->devices[i]);
+	for (i = 0; i < s->ndevices; i++)
+		device_close(s->devices[i]);
+	for (i = 0; i < s->ndevices; i++)
+		device_join(s->devices[i]);
 	for (i = 0; i < s->ndevices; i++)
 		device_free(s->devices[i]);
 	peers_free(s);
