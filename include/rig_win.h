@@ -48,7 +48,8 @@ struct rig_win_ops {
 
 /* Nothing in it reads all ones (32 and 64 bits) while the function lives: check if it does. */
 #define RIG_WIN_LIVE 1u
-/* A write-combined mapping where the system offers one: see rig_wc_flush. */
+/* A write-combined mapping where the transport offers one: see rig_wc_flush. None does yet: the kernel's VFIO
+ * maps BARs uncached, and a device process's memory is ordinary memory. */
 #define RIG_WIN_COMBINE 2u
 /* Never mapped, though it could be (tests, and devices that must see each access). */
 #define RIG_WIN_MESSAGES 4u
