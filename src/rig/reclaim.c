@@ -382,17 +382,50 @@ static void give_hosts(void)
 	}
 }
 
+/* An unreached point that holds memory of the list back, or 0; `hosts`: only memory that no budget counts. */
+static uint64_t first_pending(struct rig_rt_mem *list, bool hosts)
+{
+	uint64_t bits = 0;
+
+	for (; list && !bits; list = list->next)
+		bits = hosts && list->counted ? 0 : rig_rt_uses_pending(list);
+	return bits;
+}
+
 /* An unreached point that holds dropped memory back, or 0. */
 static uint64_t holding_point(struct rig_device *d)
 {
-	struct rig_rt_mem *mem;
-	uint64_t bits = 0;
+	uint64_t bits;
 
 	rig_rt_lock(&d->memory);
-	for (mem = d->store.waiting; mem && !bits; mem = mem->next)
-		bits = rig_rt_uses_pending(mem);
+	bits = first_pending(d->store.waiting, false);
 	rig_rt_unlock(&d->memory);
 	return bits;
+}
+
+/* The same for memory of the host's, cached or dropped. */
+static uint64_t holding_hosts(struct rig_device *d)
+{
+	uint64_t bits;
+	unsigned i;
+
+	rig_rt_lock(&d->memory);
+	bits = first_pending(d->store.waiting, true);
+	for (i = 0; i < RT_BUCKETS && !bits; i++)
+		bits = first_pending(d->store.cache[i], true);
+	rig_rt_unlock(&d->memory);
+	return bits;
+}
+
+/* Memory of the host's is under one limit, whichever device's work holds it back. */
+static void await_hosts(void)
+{
+	struct rig_device *d = NULL;
+	uint64_t bits;
+
+	while ((d = rig_rt_next(d)))
+		while ((bits = holding_hosts(d)) && !rig_rt_wait_bits(bits))
+			;
 }
 
 int rig_rt_reclaim(struct rig_device *d, unsigned round, bool hosts)
@@ -407,6 +440,8 @@ int rig_rt_reclaim(struct rig_device *d, unsigned round, bool hosts)
 		/* A loss of the holder keeps its memory; the next try answers. */
 		while ((bits = holding_point(d)) && !rig_rt_wait_bits(bits))
 			;
+		if (hosts)
+			await_hosts();
 	}
 	rig_rt_drain_all();
 	rig_rt_trim(d, 0);

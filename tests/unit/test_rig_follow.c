@@ -346,6 +346,37 @@ static void what_others_cached_of_host_memory_is_given_back_too(void **state)
 	help_close(&a);
 }
 
+/* Refuses an allocation and the one after it. */
+static void refuse_twice(void *arg, enum polled_call call)
+{
+	struct bench *b = arg;
+
+	if (call == POLLED_ALLOC && polled_count(b->p, POLLED_ALLOC) <= 2)
+		polled_fail(b->p, POLLED_ALLOC, 1, POLLED_REFUSES);
+}
+
+/* What another device's work holds of the host's memory is waited for, once what is idle did not suffice. */
+static void work_that_holds_host_memory_is_waited_for_on_any_device(void **state)
+{
+	struct bench a = open_named("A", false), b = open_named("B", false);
+	struct rig_buffer *local = help_buffer(a.d, PAGE), *pinned;
+	struct rig_point point;
+
+	(void)state;
+	assert_ok(rig_buffer_create(a.d, RIG_PINNED, MIB, &pinned));
+	assert_ok(rig_buffer_copy_async(local, 0, pinned, 0, PAGE, &point));
+	rig_buffer_put(pinned);
+	assert_int_equal(rig_reached(point), 0);
+	polled_hook(b.p, refuse_twice, &b);
+	assert_ok(rig_buffer_create(b.d, RIG_PINNED, MIB, &pinned));
+	assert_int_equal(rig_reached(point), 1);
+	polled_hook(b.p, NULL, NULL);
+	rig_buffer_put(pinned);
+	rig_buffer_put(local);
+	help_close(&b);
+	help_close(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +391,7 @@ int main(void)
 	        cmocka_unit_test(the_cache_is_given_back_before_queues_are_asked_to_grow_again),
 	        cmocka_unit_test(the_cache_is_given_back_before_an_entry_is_asked_for_again),
 	        cmocka_unit_test(what_others_cached_of_host_memory_is_given_back_too),
+	        cmocka_unit_test(work_that_holds_host_memory_is_waited_for_on_any_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
