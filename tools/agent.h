@@ -91,6 +91,11 @@ struct image {
 	void *image, *region;
 };
 
+struct function {
+	uint32_t image; /* its number; 0: it is unloaded */
+	struct rig_entry entry;
+};
+
 struct kept_region {
 	void *region; /* NULL: the number is free */
 	uint64_t bytes;
@@ -133,7 +138,7 @@ struct device {
 	uint32_t nregions, regions_size;
 	struct image *images;
 	uint32_t nimages;
-	struct rig_entry *functions;
+	struct function *functions;
 	uint32_t nfunctions;
 	struct rig_rmt_out code;
 };
@@ -287,6 +292,7 @@ struct served {
 	struct rig_opener *opener;
 	bool host;              /* the machine's own memory */
 	struct session *holder; /* that has it open; under the agent's lock */
+	bool stuck;             /* its work may run for ever: nobody gets it any more */
 };
 
 struct agent {
@@ -311,5 +317,7 @@ void agent_give_word(struct agent *agent, uint32_t slot);
    -EBUSY. */
 int agent_take(struct session *session, const char *name, struct served **served);
 void agent_give(struct session *session, const char *name);
+/* The same where it could not be stopped: it stays taken. */
+void agent_keep(struct session *session, const char *name);
 
 #endif

@@ -117,6 +117,9 @@ static int do_map_peer(struct device *d, struct rig_rmt_in *in, struct rig_rmt_o
 	struct rig_location at;
 	int answer;
 
+	/* Its controller may not know yet. */
+	if (!region && other && device_is_ending(other))
+		return rig_error_set(-ENOTSUP, "%s is lost", other->name);
 	if (!region)
 		return -EPROTO;
 	(void)rig_error_set(0, "%s", "");
@@ -260,20 +263,25 @@ static int do_load(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *
 	return 0;
 }
 
-/* Numbers of functions are never used again. */
-static int add_function(struct device *d, const struct rig_entry *entry, uint32_t *id)
+static bool is_entry(const struct function *f, uint32_t image, const struct rig_entry *entry)
 {
-	struct rig_entry *grown;
+	return f->image == image && f->entry.launch == entry->launch && f->entry.code == entry->code;
+}
+
+/* Numbers of functions are never used again, because a later image may lie where an earlier one did. */
+static int add_function(struct device *d, uint32_t image, const struct rig_entry *entry, uint32_t *id)
+{
+	struct function *grown;
 	int err = 0;
 
 	(void)pthread_mutex_lock(&d->lock);
-	for (*id = 0; *id < d->nfunctions && d->functions[*id].launch != entry->launch; ++*id)
+	for (*id = 0; *id < d->nfunctions && !is_entry(&d->functions[*id], image, entry); ++*id)
 		;
 	if (*id == d->nfunctions) {
 		grown = realloc(d->functions, (d->nfunctions + 1) * sizeof(*grown));
 		if (grown) {
 			d->functions = grown;
-			d->functions[d->nfunctions++] = *entry;
+			d->functions[d->nfunctions++] = (struct function){image, *entry};
 		} else {
 			err = -ENOMEM;
 		}
@@ -306,11 +314,23 @@ static int do_entry(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out 
 		e.params = entry.params;
 		e.has_threads = entry.has_threads;
 		e.threads = entry.threads;
-		if (add_function(d, &entry, &e.function))
+		if (add_function(d, id, &entry, &e.function))
 			return rig_error_set(-ENOMEM, "the agent has no memory for a function's record");
 	}
 	rig_rmt_entry_put(out, &e);
 	return 0;
+}
+
+/* No launch can name functions of the image any more. */
+static void end_functions(struct device *d, uint32_t image)
+{
+	uint32_t i;
+
+	(void)pthread_mutex_lock(&d->lock);
+	for (i = 0; i < d->nfunctions; i++)
+		if (d->functions[i].image == image)
+			d->functions[i].image = 0;
+	(void)pthread_mutex_unlock(&d->lock);
 }
 
 static int do_unload(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out)
@@ -320,6 +340,7 @@ static int do_unload(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out
 	(void)out;
 	if (rig_rmt_in_end(in) || !id || id > d->nimages || !d->images[id - 1].image)
 		return -EPROTO;
+	end_functions(d, id);
 	drop_image(d, &d->images[id - 1]);
 	return 0;
 }

@@ -397,6 +397,7 @@ void device_drop(struct device *d)
 		agent_give_word(d->session->agent, d->slot);
 		agent_give(d->session, d->name);
 	} else {
+		agent_keep(d->session, d->name);
 		agent_log(d->session->agent, "%s: its work may still run; its memory and its name stay taken",
 		        d->name);
 	}

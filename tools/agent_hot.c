@@ -57,10 +57,10 @@ static int build_launch(
 	bool known;
 
 	(void)pthread_mutex_lock(&d->lock);
-	known = from->function && from->function <= d->nfunctions;
+	known = from->function && from->function <= d->nfunctions && d->functions[from->function - 1].image;
 	if (known) {
-		launch->code = d->functions[from->function - 1].code;
-		launch->launch = d->functions[from->function - 1].launch;
+		launch->code = d->functions[from->function - 1].entry.code;
+		launch->launch = d->functions[from->function - 1].entry.launch;
 	}
 	(void)pthread_mutex_unlock(&d->lock);
 	if (!known)

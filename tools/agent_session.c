@@ -119,7 +119,7 @@ static void do_list(struct session *s, struct rig_rmt_in *in)
 	for (i = 0; i < s->agent->nserved; i++) {
 		rig_rmt_put_text(&out, s->agent->served[i].name);
 		rig_rmt_put8(&out, s->agent->served[i].host);
-		rig_rmt_put8(&out, s->agent->served[i].holder != NULL);
+		rig_rmt_put8(&out, s->agent->served[i].holder || s->agent->served[i].stuck);
 	}
 	(void)pthread_mutex_unlock(&s->agent->lock);
 	(void)session_answer(s, request, 0, "", out.at, out.used);

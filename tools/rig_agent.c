@@ -210,7 +210,10 @@ int agent_take(struct session *session, const char *name, struct served **served
 	(void)pthread_mutex_lock(&agent->lock);
 	if (!found->host) {
 		await_end(agent, found, session);
-		if (found->holder)
+		if (found->stuck)
+			err = rig_error_set(
+			        -EBUSY, "%s could not be stopped: restart its machine's agent", name);
+		else if (found->holder)
 			err = rig_error_set(-EBUSY, "%s is open for another job", name);
 		else
 			found->holder = session;
@@ -220,16 +223,28 @@ int agent_take(struct session *session, const char *name, struct served **served
 	return err;
 }
 
-void agent_give(struct session *session, const char *name)
+static void give(struct session *session, const char *name, bool stuck)
 {
 	struct agent *agent = session->agent;
 	struct served *served = find_served(agent, name);
 
 	(void)pthread_mutex_lock(&agent->lock);
-	if (served && served->holder == session)
+	if (served && served->holder == session) {
 		served->holder = NULL;
+		served->stuck = stuck;
+	}
 	(void)pthread_cond_broadcast(&agent->changed);
 	(void)pthread_mutex_unlock(&agent->lock);
+}
+
+void agent_give(struct session *session, const char *name)
+{
+	give(session, name, false);
+}
+
+void agent_keep(struct session *session, const char *name)
+{
+	give(session, name, true);
 }
 
 uint32_t agent_take_word(struct agent *agent)

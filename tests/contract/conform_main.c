@@ -32,20 +32,17 @@ enum { HELPS = sizeof(helps) / sizeof(helps[0]) };
 
 #define SUMMARY "hold a driver against the laws of the driver contract"
 static const char *const devices[] = {
-        "DEVICE is what rigctl takes (sim, sim:OPTION,..., vfio-user:PATH, a PCI address), or "
-        "module:FILE.so[:TEXT]: a",
-        "driver of anyone's, in a file that exports rig_conform_opener (rig_conform.h). Laws about two "
-        "devices take",
-        "SECOND as the other one; of sim and of modules there are as many as it takes. Each law runs in a "
-        "process of",
-        "its own. DEVICE is opened, used and reset many times: nothing else may use it.",
+        "DEVICE is what rigctl takes (sim, sim:OPTION,..., vfio-user:PATH, a PCI address), or",
+        "module:FILE.so[:TEXT]: a driver of anyone's, in a file that exports rig_conform_opener",
+        "(rig_conform.h). Laws about two devices take SECOND as the other one; of sim and of modules",
+        "there are as many as it takes. Each law runs in a process of its own. DEVICE is opened, used",
+        "and reset many times: nothing else may use it.",
 };
 
 static const char *const ends[] = {
         "Exit status: 0 no law failed, 1 some did, 2 wrong usage, 3 the device could not be opened.",
-        "The last line is \"N passed, N failed, N skipped\". A law skips, and says why, where the device "
-        "cannot show",
-        "it: it has no such queue, no second device, no code of the laws for its architecture.",
+        "The last line is \"N passed, N failed, N skipped\". A law skips, and says why, where the device",
+        "cannot show it: it has no such queue, no second device, no code of the laws for its architecture.",
 };
 
 static void print_usage(FILE *to)
