@@ -176,6 +176,8 @@ static struct rig_vfio_stats stats_of(struct rig_device *device)
 	return stats;
 }
 
+#define MOST_PIECES 1024u
+
 /* argument: the device, and MiB of each piece (where no IOMMU joins pages a piece lies within one). */
 void check_arena(char **argument)
 {
@@ -183,11 +185,12 @@ void check_arena(char **argument)
 	struct rig_device *device = lab_open(argument[0]);
 	const struct rig_vfio_record *record = rig_capability(device, &rig_vfio_key);
 	struct rig_vfio_stats before = stats_of(device), after;
-	struct rig_buffer *buffer;
+	struct rig_buffer *buffers[MOST_PIECES];
 	uint64_t i, calls;
 
+	lab_check(pieces <= MOST_PIECES, "pieces of 1 MiB at least");
 	for (i = 0; i < pieces; i++)
-		lab_must(rig_buffer_create(device, RIG_PINNED, piece, &buffer), "pinned buffer");
+		lab_must(rig_buffer_create(device, RIG_PINNED, piece, &buffers[i]), "pinned buffer");
 	after = stats_of(device);
 	calls = after.messages - before.messages;
 	printf("%s, %s: 1 GiB of arena in pieces of %llu MiB: %llu calls or messages, %llu mappings, %llu "
@@ -200,5 +203,7 @@ void check_arena(char **argument)
 	lab_check(after.dma_bytes - before.dma_bytes >= GIB - (UINT64_C(64) << 20), "the memory is mapped");
 	lab_check(after.dma_bytes - before.dma_bytes <= GIB + (UINT64_C(64) << 20), "and not much more");
 	lab_check(calls <= CALLS * pieces, "by few calls");
+	for (i = 0; i < pieces; i++)
+		rig_buffer_put(buffers[i]);
 	lab_close(device);
 }

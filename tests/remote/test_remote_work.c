@@ -274,6 +274,42 @@ static void copies_and_launches_of_two_devices_of_a_machine_follow_each_other(vo
 	rig_remote_close(job);
 }
 
+/* A later image may lie where an earlier one did, and its functions too. */
+static void images_come_and_go_and_each_launch_runs_its_own(void **state)
+{
+	static const uint64_t params[3] = {0, 1, 7};
+	struct rig_remote_job *job = remote_connect(agents, 1, NULL);
+	struct rig_device *d = remote_open(job, "RVX1:0", &agents[0]);
+	struct rig_buffer *number = sys_buffer(d, RIG_DEVICE, 8);
+	struct sys_launch launch;
+	struct rig_image *image;
+	uint64_t expected = 0, seen;
+	unsigned i;
+
+	(void)state;
+	sys_ok(rig_buffer_write(number, 0, &expected, 8));
+	for (i = 0; i < 24; i++) {
+		image = sys_image(d, "spin");
+		sys_launch_make(&launch, image, "spin",
+		        &(struct sys_params){.device = d,
+		                .bytes = params,
+		                .count = sizeof(params),
+		                .nbuffers = 1,
+		                .buffer = {number}},
+		        1, 1);
+		sys_ok(sys_launch_try(&launch));
+		expected = 3 * expected + 7;
+		sys_ok(rig_buffer_read(number, 0, &seen, 8));
+		assert_true(seen == expected);
+		sys_launch_end(&launch);
+		rig_image_put(image);
+		sys_device_works(d);
+	}
+	rig_buffer_put(number);
+	sys_close(d);
+	rig_remote_close(job);
+}
+
 static void a_device_is_one_jobs_at_a_time_and_the_next_ones_afterwards(void **state)
 {
 	struct rig_remote_job *one = remote_connect(agents, 1, NULL), *two = remote_connect(agents, 1, NULL);
@@ -307,6 +343,7 @@ int main(void)
 	        cmocka_unit_test(memory_of_a_remote_host_is_a_device),
 	        cmocka_unit_test(bytes_move_between_machines_without_the_controller),
 	        cmocka_unit_test(copies_and_launches_of_two_devices_of_a_machine_follow_each_other),
+	        cmocka_unit_test(images_come_and_go_and_each_launch_runs_its_own),
 	        cmocka_unit_test(a_device_is_one_jobs_at_a_time_and_the_next_ones_afterwards),
 	};
 
