@@ -458,9 +458,6 @@ void rails_end(struct session *s)
 			(void)pthread_join(r->links->thread, NULL);
 		drop_link(s, r->links);
 	}
-	if (atomic_load(&r->engine))
-		rig_rails_close(atomic_load(&r->engine));
-	atomic_store(&r->engine, NULL);
 }
 
 void rails_free(struct session *s)
@@ -469,6 +466,9 @@ void rails_free(struct session *s)
 
 	if (!r)
 		return;
+	/* Not before: threads of devices and peers may be telling it a failure. */
+	if (atomic_load(&r->engine))
+		rig_rails_close(atomic_load(&r->engine));
 	(void)pthread_cond_destroy(&r->moved);
 	(void)pthread_mutex_destroy(&r->lock);
 	free(r);

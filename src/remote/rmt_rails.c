@@ -334,10 +334,9 @@ static int make_rail(void *self, const struct rig_remote_host *peer, const struc
 		        -E2BIG, "a rail of this library carries %d transfers each way", RIG_RMT_TRANSFERS);
 	if (peer && (!w.b || w.b->job != m->job))
 		return rig_error_set(-EXDEV, "machine %s is of another job", peer->machine);
-	if (rig_rmt_job_over(m->job))
-		return rig_error_set(-ECONNABORTED, "%s", m->job->reason);
 	(void)pthread_mutex_lock(&m->job->rails->lock);
-	err = make(m->job->rails, &w, rail);
+	err = rig_rmt_job_over(m->job) ? rig_error_set(-ECONNABORTED, "%s", m->job->reason)
+	                               : make(m->job->rails, &w, rail);
 	(void)pthread_mutex_unlock(&m->job->rails->lock);
 	return err;
 }
@@ -511,10 +510,16 @@ void rig_rmt_rails_close(struct rig_remote_job *job)
 void rig_rmt_rails_end(struct rig_remote_job *job)
 {
 	struct rig_rmt_rails *rails = job->rails;
-	struct rig_rails *engine = rails ? atomic_exchange(&rails->engine, NULL) : NULL;
+	struct rig_rails *engine;
 	uint32_t i;
 
-	for (i = 0; rails && i < job->nmachines; i++) {
+	if (!rails)
+		return;
+	/* Who makes a rail has finished its link, and nobody makes one any more: the job is over. */
+	(void)pthread_mutex_lock(&rails->lock);
+	engine = atomic_exchange(&rails->engine, NULL);
+	(void)pthread_mutex_unlock(&rails->lock);
+	for (i = 0; i < job->nmachines; i++) {
 		rig_rmt_bulk_close(&job->machines[i].bulk);
 		rig_rail_link_put(rails->links[i]);
 	}
