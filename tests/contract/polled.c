@@ -169,7 +169,7 @@ void polled_set_word(struct polled *p, uint64_t value)
 
 uint64_t polled_last(struct polled *p)
 {
-	return p->device->last;
+	return __atomic_load_n(&p->device->last, __ATOMIC_RELAXED);
 }
 
 const char *polled_stop_reason(struct polled *p)

@@ -218,7 +218,7 @@ static int d_submit(void *self, uint64_t value, const struct rig_part *parts, ui
 	hot_enter(d, POLLED_SUBMIT);
 	why = why_not(d, value);
 	if (why) {
-		d->last = value;
+		__atomic_store_n(&d->last, value, __ATOMIC_RELAXED);
 		*failure = why[0] ? why : NULL;
 		return hot_leave(d, RIG_FAILED);
 	}
@@ -233,7 +233,7 @@ static int d_submit(void *self, uint64_t value, const struct rig_part *parts, ui
 		polled_keep_stamp(d, value, times);
 	keep(d, value, parts, nparts, waits, nwaits, run);
 	d->ring[value % d->p->o.capacity].times = times;
-	d->last = value;
+	__atomic_store_n(&d->last, value, __ATOMIC_RELAXED); /* tests look without the lock */
 	if (!fails && run_fills(d, value, parts, nparts))
 		fails = true;
 	if (!fails &&
