@@ -42,14 +42,18 @@ static int spoil(struct polled *p, uint64_t *bytes)
 
 static void misplace(struct polled *p, struct region *r)
 {
-	const struct region *other = r->next;
+	const struct region *other;
 
 	if (lies(p, misaligns))
 		r->bytes += 8;
-	while (other && !other->size)
-		other = other->next;
-	if (lies(p, overlaps) && other)
+	if (!lies(p, overlaps))
+		return;
+	lock(p);
+	for (other = r->next; other && !other->size; other = other->next)
+		;
+	if (other)
 		r->bytes = other->bytes;
+	unlock(p);
 }
 
 int polled_d_alloc(void *device, enum rig_memory kind, uint64_t bytes, void **region, const char **text)
@@ -73,7 +77,8 @@ int polled_d_alloc(void *device, enum rig_memory kind, uint64_t bytes, void **re
 		return leave(d, -ENOMEM);
 	if (kind == RIG_MAPPED && p->o.mapped_none)
 		return leave(d, -ENOMEM);
-	if (p->o.memory && kind != RIG_PINNED && (bytes > p->o.memory || p->held > p->o.memory - bytes))
+	if (p->o.memory && kind != RIG_PINNED &&
+	        (bytes > p->o.memory || polled_held(p) > p->o.memory - bytes))
 		return leave(d, -ENOMEM);
 	if (bytes > UINT64_C(1) << 30)
 		return leave(d, -ENOMEM);
