@@ -88,7 +88,8 @@ void rig_dev_watch(struct rig_dev *dev, struct rig_stall *stall)
 
 	if (rig_pci_info(dev->pci)->tells)
 		return;
-	if (value != stall->seen || value >= atomic_load_explicit(&dev->submitted, memory_order_relaxed)) {
+	if (!stall->since || value != stall->seen ||
+	        value >= atomic_load_explicit(&dev->submitted, memory_order_relaxed)) {
 		*stall = (struct rig_stall){.seen = value, .since = now};
 	} else if (now - stall->since >= STALL_NS) {
 		stall->since = now;
