@@ -281,6 +281,14 @@ void *rig_buffer_io_region(const struct rig_buffer *buffer, const struct rig_key
 	return key && io_of(buffer->device)->module->key == key ? buffer->region : NULL;
 }
 
+/* The answer of a call to the driver, with the device and the call before the driver's words. */
+static int say(const struct rig_device *d, const char *call, int code)
+{
+	if (code >= 0 || code == RIG_LOST)
+		return code;
+	return rig_error_set(code, "%s: %s: %s", d->name, call, *rig_error() ? rig_error() : strerror(-code));
+}
+
 int rig_rt_io_read(struct rig_buffer *buffer, uint64_t offset, void *dst, uint64_t bytes)
 {
 	struct rig_device *d = buffer->device;
@@ -294,9 +302,7 @@ int rig_rt_io_read(struct rig_buffer *buffer, uint64_t offset, void *dst, uint64
 	code = rig_rt_leave_with(d,
 	        io->module->read(io->handle, buffer->region, buffer->offset + offset, dst, bytes, &fault),
 	        &fault);
-	return code >= 0 || code == RIG_LOST ? code
-	                                     : rig_error_set(code, "%s: read: %s", d->name,
-	                                               *rig_error() ? rig_error() : strerror(-code));
+	return say(d, "read", code);
 }
 
 int rig_rt_io_write(struct rig_buffer *buffer, uint64_t offset, const void *src, uint64_t bytes)
@@ -312,9 +318,7 @@ int rig_rt_io_write(struct rig_buffer *buffer, uint64_t offset, const void *src,
 	code = rig_rt_leave_with(d,
 	        io->module->write(io->handle, buffer->region, buffer->offset + offset, src, bytes, &fault),
 	        &fault);
-	return code >= 0 || code == RIG_LOST ? code
-	                                     : rig_error_set(code, "%s: write: %s", d->name,
-	                                               *rig_error() ? rig_error() : strerror(-code));
+	return say(d, "write", code);
 }
 
 static void prefetch(struct rig_device *d, void *region, uint64_t at, uint64_t bytes)
