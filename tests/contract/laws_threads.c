@@ -93,22 +93,29 @@ static void *use_memory(void *arg)
 	return NULL;
 }
 
-static void memory_is_made_and_freed_beside_work(struct conform *c)
+/* Opens the device and submits work while threads run the function. What was wrong. */
+static int run_beside(struct conform *c, struct dut *d, void *(*function)(void *arg))
 {
 	pthread_t threads[THREADS];
-	struct beside b = {0};
-	struct dut d;
+	struct beside b = {.d = d};
 	unsigned i;
 
-	dut_open(c, &d, 0);
-	b.d = &d;
+	dut_open(c, d, 0);
 	for (i = 0; i < THREADS; i++)
-		start(c, &threads[i], use_memory, &b);
-	(void)submit_many(&d);
+		start(c, &threads[i], function, &b);
+	(void)submit_many(d);
 	atomic_store(&b.stop, true);
 	for (i = 0; i < THREADS; i++)
 		(void)pthread_join(threads[i], NULL);
-	conform_check(c, !atomic_load(&b.wrong), "alloc or free answered %d", atomic_load(&b.wrong));
+	return atomic_load(&b.wrong);
+}
+
+static void memory_is_made_and_freed_beside_work(struct conform *c)
+{
+	struct dut d;
+	int wrong = run_beside(c, &d, use_memory);
+
+	conform_check(c, !wrong, "alloc or free answered %d", wrong);
 	dut_close(&d);
 }
 
@@ -125,20 +132,9 @@ static void *sleep_on(void *arg)
 
 static void many_sleep_beside_hot_calls(struct conform *c)
 {
-	pthread_t threads[THREADS];
-	struct beside b = {0};
 	struct dut d;
-	unsigned i;
 
-	dut_open(c, &d, 0);
-	b.d = &d;
-	for (i = 0; i < THREADS; i++)
-		start(c, &threads[i], sleep_on, &b);
-	(void)submit_many(&d);
-	atomic_store(&b.stop, true);
-	for (i = 0; i < THREADS; i++)
-		(void)pthread_join(threads[i], NULL);
-	conform_check(c, !atomic_load(&b.wrong), "sleep faulted");
+	conform_check(c, !run_beside(c, &d, sleep_on), "sleep faulted");
 	dut_close(&d);
 }
 
