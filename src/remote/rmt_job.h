@@ -100,6 +100,16 @@ static inline bool rig_rmt_job_over(const struct rig_remote_job *job)
 void rig_rmt_job_get(struct rig_remote_job *job);
 void rig_rmt_job_put(struct rig_remote_job *job);
 
+/* -ECONNABORTED with the reason. */
+int rig_rmt_over_error(const struct rig_remote_job *job);
+
+/* rmt_connect.c: with every machine, and those with each other; and the beats. */
+int rig_rmt_connect_all(struct rig_remote_job *job);
+
+/* rmt_reader.c: a machine's thread */
+void *rig_rmt_reader_run(void *machine);
+
+/* rmt_request.c */
 /* Sends; a failure is the job's. -ECONNABORTED: the job is over. */
 int rig_rmt_send(struct rig_rmt_machine *m, uint8_t kind, const struct rig_rmt_out *out, const void *body,
         size_t bytes);

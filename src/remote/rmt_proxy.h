@@ -103,8 +103,31 @@ struct proxy {
 	uint64_t approved[APPROVED]; /* hashes of work that the agent said fits; under the device's turn */
 };
 
+/* rmt_proxy_call.c */
 int rig_rmt_proxy_fault(struct proxy *p, const char **fault);
 bool rig_rmt_proxy_faulted(struct proxy *p);
+/* What a request answered: RIG_FAULT, with the proxy lost, where that is the device's end or the job's. */
+int rig_rmt_proxy_judge(struct proxy *p, int err, const char **fault);
+/* The request of a device: its number comes first. *payload is malloc's. As judged. */
+int rig_rmt_proxy_ask(struct proxy *p, uint8_t kind, const struct rig_rmt_out *body,
+        struct rig_rmt_out *payload, const char **fault);
+/* An answer was none: ends the job. RIG_FAULT. */
+int rig_rmt_proxy_malformed(struct proxy *p, const char **fault);
+/* A message without an answer. */
+void rig_rmt_proxy_tell(struct proxy *p, uint8_t kind, uint32_t number);
+
+/* rmt_proxy_memory.c, rmt_proxy_code.c: of the module, as rig_edge.h has them */
+int rig_rmt_alloc(void *device, enum rig_memory kind, uint64_t bytes, void **region, const char **fault);
+int rig_rmt_free(void *device, void *region, const char **fault);
+void rig_rmt_locate(void *device, void *region, struct rig_location *location);
+bool rig_rmt_peer(void *device, void *other);
+int rig_rmt_map_peer(void *device, void *other, void *region, void **mapped, const char **fault);
+int rig_rmt_map_host(void *device, void *host, uint64_t bytes, void **region, const char **fault);
+int rig_rmt_dma(void *device, void *region, struct rig_dma_answer *answer, const char **fault);
+int rig_rmt_load(void *device, const void *binary, size_t bytes, struct rig_code *code, const char **fault);
+int rig_rmt_entry(void *device, void *image, const char *name, struct rig_entry *entry, uint64_t *short_bytes,
+        const char **fault);
+int rig_rmt_unload(void *device, void *image, const char **fault);
 
 /* rmt_proxy_build.c */
 /* NULL: no memory. */

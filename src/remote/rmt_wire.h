@@ -4,7 +4,8 @@
  * out of memory that a peer filled.
  *
  * A reader never reads past its bytes: what does not fit answers 0 and makes it `bad`, for good, so that a
- * A reader never reads past its bytes: what does not fit answers 0 and makes it `bad`, for good, so that a
+ * parser looks once, at the end. A writer that finds no memory is `bad` in the same way. One thread at a
+ * time.
  */
 #ifndef RMT_WIRE_H
 #define RMT_WIRE_H

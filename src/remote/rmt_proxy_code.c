@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* Code of a proxy: it is loaded and known by the agent. */
+#include <errno.h>
+
+#include "rmt_proxy.h"
+
+static int send_code(struct proxy *p, const uint8_t *bytes, size_t n)
+{
+	struct rig_rmt_out head = {0};
+	int err = 0;
+
+	rig_rmt_put32(&head, p->id);
+	while (n && !err) {
+		size_t chunk = n < RIG_RMT_DATA_BYTES ? n : RIG_RMT_DATA_BYTES;
+
+		err = rig_rmt_send(p->m, RIG_RMT_CODE, &head, bytes, chunk);
+		bytes += chunk;
+		n -= chunk;
+	}
+	rig_rmt_out_free(&head);
+	return err;
+}
+
+static int request_load(
+        struct proxy *p, const void *binary, size_t bytes, struct rig_rmt_out *payload, const char **fault)
+{
+	struct rig_rmt_out body = {0};
+	int err;
+
+	/* The bytes and the request are one: another thread's would come between. */
+	(void)pthread_mutex_lock(&p->load_lock);
+	err = rig_rmt_proxy_judge(p, send_code(p, binary, bytes), fault);
+	rig_rmt_put64(&body, bytes);
+	if (!err)
+		err = rig_rmt_proxy_ask(p, RIG_RMT_LOAD, &body, payload, fault);
+	(void)pthread_mutex_unlock(&p->load_lock);
+	rig_rmt_out_free(&body);
+	return err;
+}
+
+int rig_rmt_load(void *device, const void *binary, size_t bytes, struct rig_code *code, const char **fault)
+{
+	struct proxy *p = device;
+	struct rig_rmt_out payload;
+	struct rig_rmt_in in;
+	uint32_t id;
+	int err;
+
+	if (rig_rmt_proxy_faulted(p))
+		return rig_rmt_proxy_fault(p, fault);
+	if (bytes > RIG_RMT_BINARY_BYTES)
+		return rig_error_set(-EFBIG, "a binary of %zu bytes is no image", bytes);
+	err = request_load(p, binary, bytes, &payload, fault);
+	if (err)
+		return err;
+	in = rig_rmt_in_of(payload.at, payload.used);
+	id = rig_rmt_get32(&in);
+	rig_rmt_out_free(&payload);
+	if (in.bad || in.left || !id)
+		return rig_rmt_proxy_malformed(p, fault);
+	code->kind = RIG_LOADED;
+	code->image = (void *)(uintptr_t)id;
+	return 0;
+}
+
+int rig_rmt_entry(void *device, void *image, const char *name, struct rig_entry *entry, uint64_t *short_bytes,
+        const char **fault)
+{
+	struct proxy *p = device;
+	struct rig_rmt_out body = {0}, payload;
+	struct rig_rmt_entry e;
+	struct rig_rmt_in in;
+	int err;
+
+	/* Longer than any name that a message carries: no image has it. */
+	if (strlen(name) >= RIG_RMT_REASON - 1)
+		return RIG_ABSENT;
+	rig_rmt_put32(&body, (uint32_t)(uintptr_t)image);
+	rig_rmt_put_text(&body, name);
+	err = rig_rmt_proxy_ask(p, RIG_RMT_ENTRY, &body, &payload, fault);
+	rig_rmt_out_free(&body);
+	if (err) {
+		*short_bytes = 0;
+		return err == RIG_FAULT ? err : RIG_NO_MEMORY;
+	}
+	in = rig_rmt_in_of(payload.at, payload.used);
+	err = rig_rmt_entry_parse(&in, &e);
+	rig_rmt_out_free(&payload);
+	if (err)
+		return rig_rmt_proxy_malformed(p, fault);
+	*short_bytes = e.short_bytes;
+	entry->code = e.code;
+	entry->launch = e.launches ? e.function : 0;
+	entry->has_params = e.has_params;
+	entry->params = e.params;
+	entry->has_threads = e.has_threads;
+	entry->threads = e.threads;
+	return (int)e.kind;
+}
+
+int rig_rmt_unload(void *device, void *image, const char **fault)
+{
+	struct proxy *p = device;
+	bool gone;
+
+	(void)fault;
+	(void)pthread_mutex_lock(&p->lock);
+	gone = p->stopped || p->faulted;
+	(void)pthread_mutex_unlock(&p->lock);
+	if (!gone)
+		rig_rmt_proxy_tell(p, RIG_RMT_UNLOAD, (uint32_t)(uintptr_t)image);
+	return 0;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* What programs ask of a job: its machines, their clocks, openers of their devices. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rmt_job.h"
+
+static int machine_of(struct rig_remote_job *job, uint32_t index, struct rig_rmt_machine **m)
+{
+	if (job && job->forked)
+		return rig_rmt_over_error(job);
+	if (!job || index >= job->nmachines)
+		return rig_error_set(
+		        -EINVAL, "machine %" PRIu32 " of %" PRIu32, index, job ? job->nmachines : 0);
+	*m = &job->machines[index];
+	return 0;
+}
+
+static int read_list(const struct rig_rmt_out *payload, struct rig_remote_listed *listed, uint32_t room)
+{
+	struct rig_rmt_in in = rig_rmt_in_of(payload->at, payload->used);
+	uint32_t n = rig_rmt_get32(&in), i;
+	struct rig_remote_listed one;
+
+	for (i = 0; i < n && !in.bad; i++) {
+		rig_rmt_get_text(&in, one.name, sizeof(one.name));
+		one.host = rig_rmt_get8(&in) == 1;
+		one.busy = rig_rmt_get8(&in) == 1;
+		if (i < room)
+			listed[i] = one;
+	}
+	return rig_rmt_in_end(&in) || n > INT32_MAX ? -EPROTO : (int)n;
+}
+
+int rig_remote_list(
+        struct rig_remote_job *job, uint32_t machine, struct rig_remote_listed *listed, uint32_t room)
+{
+	const struct rig_rmt_out none = {0};
+	struct rig_rmt_out payload;
+	struct rig_rmt_machine *m = NULL;
+	int err = machine_of(job, machine, &m);
+
+	if (!err)
+		err = rig_rmt_request(m, RIG_RMT_LIST, &none, 0, &payload);
+	if (err)
+		return err;
+	err = read_list(&payload, listed, room);
+	rig_rmt_out_free(&payload);
+	return err < 0 ? rig_error_set(err, "machine %s: malformed: a list", m->name) : err;
+}
+
+int rig_remote_clock(struct rig_remote_job *job, uint32_t machine, int64_t *ahead_ns, uint64_t *error_ns)
+{
+	struct rig_rmt_machine *m = NULL;
+	struct rig_rmt_clock clock;
+	int err = machine_of(job, machine, &m);
+
+	if (err)
+		return err;
+	clock = rig_rmt_clock_now(m);
+	*ahead_ns = clock.ahead;
+	*error_ns = clock.error;
+	return 0;
+}
+
+int rig_remote_stats(struct rig_remote_job *job, uint32_t machine, struct rig_remote_stats *stats)
+{
+	struct rig_rmt_machine *m = NULL;
+	int err = machine_of(job, machine, &m);
+
+	if (err)
+		return err;
+	rig_rmt_chan_counts(m->chan, &stats->sent, &stats->received);
+	stats->round_trip_ns = rig_rmt_clock_now(m).round_trip;
+	return 0;
+}
+
+static struct rig_rmt_opener *make_opener(struct rig_rmt_machine *m, const char *name, size_t n)
+{
+	struct rig_rmt_opener *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	memcpy(o->name, name, n);
+	o->machine = m;
+	o->opener = (struct rig_opener){.version = RIG_EDGE_VERSION,
+	        .name = o->name,
+	        .module = &rig_rmt_module,
+	        .make = rig_rmt_make,
+	        .arg = o};
+	o->next = m->job->openers;
+	m->job->openers = o;
+	return o;
+}
+
+/* With the lock: the one made before, or a new one. */
+static struct rig_rmt_opener *get_opener(struct rig_rmt_machine *m, const char *name, size_t n)
+{
+	struct rig_rmt_opener *o;
+
+	for (o = m->job->openers; o; o = o->next)
+		if (o->machine == m && strlen(o->name) == n && !memcmp(o->name, name, n))
+			return o;
+	return make_opener(m, name, n);
+}
+
+int rig_remote_opener(
+        struct rig_remote_job *job, const char *name, const struct rig_opener **opener, const char **machine)
+{
+	const char *at = name ? strchr(name, '@') : NULL;
+	size_t n = at ? (size_t)(at - name) : 0;
+	struct rig_rmt_opener *o;
+	uint32_t i;
+
+	if (job->forked)
+		return rig_rmt_over_error(job);
+	if (!n || n >= RIG_RMT_NAME)
+		return rig_error_set(-EINVAL, "\"%s\" is no DEVICE@HOST:PORT", name ? name : "");
+	for (i = 0; i < job->nmachines && strcmp(job->machines[i].name, at + 1) != 0; i++)
+		;
+	if (i == job->nmachines)
+		return rig_error_set(-EINVAL, "%s: the job has no machine %s", name, at + 1);
+	(void)pthread_mutex_lock(&job->lock);
+	o = get_opener(&job->machines[i], name, n);
+	(void)pthread_mutex_unlock(&job->lock);
+	if (!o)
+		return rig_error_set(-ENOMEM, "no host memory for an opener");
+	*opener = &o->opener;
+	if (machine)
+		*machine = job->machines[i].name;
+	return 0;
+}

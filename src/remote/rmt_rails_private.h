@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A job's rails, inside. `lock` is held while rails are made, and so while agents are asked; `list_lock` for
+ * a moment.
+ */
+#ifndef RMT_RAILS_PRIVATE_H
+#define RMT_RAILS_PRIVATE_H
+
+#include "rail.h"
+#include "rmt_job.h"
+
+/* Pages without memory that stand for an area elsewhere. */
+struct window {
+	struct window *next;
+	uint64_t rail;
+	uint32_t machine;
+	bool inbound;
+	void *at;
+	size_t bytes;
+};
+
+/* A rail that was made; kept until the job's end, for its windows. */
+struct made {
+	struct made *next;
+	struct rig_remote_job *job;
+	uint64_t id;
+	bool local; /* the other end is here */
+	uint32_t machine[2];
+	size_t outbound[2], inbound[2]; /* bytes of the areas of each */
+};
+
+struct rig_rmt_rails {
+	pthread_mutex_t lock; /* of making: held while agents are asked */
+	struct rig_rails *_Atomic engine;
+	struct rig_rail_link **links; /* to each machine; NULL: none yet */
+	bool *linked;                 /* machine by machine */
+	uint64_t next;
+
+	pthread_mutex_t list_lock;
+	struct made *made;
+	struct window *windows;
+};
+
+/* rmt_rail_links.c */
+/* Asks an agent; the blob of the answer is put into *blob, if not NULL. */
+int rig_rmt_rail_ask(struct rig_rmt_machine *m, const struct rig_rmt_rail *r,
+        const struct rig_remote_transfer *send, const struct rig_remote_transfer *receive,
+        struct rig_rail_blob *blob);
+void rig_rmt_rail_set_blob(struct rig_rmt_rail *r, const struct rig_rail_blob *blob);
+/* Between two machines; and between this process and one. Made on first use. With `lock`. */
+int rig_rmt_rails_link_machines(
+        struct rig_rmt_rails *rails, struct rig_rmt_machine *a, struct rig_rmt_machine *b);
+int rig_rmt_rails_link_here(struct rig_rmt_rails *rails, struct rig_rmt_machine *m);
+
+/* rmt_rail_windows.c */
+void rig_rmt_rails_free_windows(struct rig_rmt_rails *rails);
+
+#endif

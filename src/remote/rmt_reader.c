@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* The reader of a machine: it takes what the agent sends. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "rmt_job.h"
+
+enum { LEAST_STATUS = -4095 };
+
+static int take_answer(struct rig_rmt_machine *m, const uint8_t *bytes, size_t n)
+{
+	struct rig_rmt_in in = rig_rmt_in_of(bytes, n);
+	struct rig_rmt_answer answer;
+	struct rig_rmt_request *r;
+
+	if (rig_rmt_answer_parse(&in, &answer) || answer.status > 0 || answer.status < LEAST_STATUS)
+		return -EPROTO;
+	(void)pthread_mutex_lock(&m->lock);
+	if (!rig_rmt_clock_answer(m, answer.request, in.at, in.left)) {
+		for (r = m->requests; r && r->number != answer.request; r = r->next)
+			;
+		if (r && !r->done) {
+			r->answer = answer;
+			rig_rmt_put_bytes(&r->payload, in.at, in.left);
+			r->done = true;
+			(void)pthread_cond_broadcast(&m->answered);
+		}
+	}
+	(void)pthread_mutex_unlock(&m->lock);
+	return 0;
+}
+
+/* An agent says why it ended its part, and which other machine made it do so. */
+static int take_failed(struct rig_rmt_machine *m, const uint8_t *bytes, size_t n)
+{
+	struct rig_rmt_in in = rig_rmt_in_of(bytes, n);
+	uint32_t machine = rig_rmt_get32(&in);
+	char reason[RIG_RMT_REASON];
+
+	rig_rmt_get_text(&in, reason, sizeof(reason));
+	if (rig_rmt_in_end(&in))
+		return -EPROTO;
+	if (machine < m->job->nmachines && machine != m->index)
+		rig_rmt_job_fail(m->job, "machine %s, as %s has it: %s", m->job->machines[machine].name,
+		        m->name, reason);
+	else
+		rig_rmt_job_fail(m->job, "machine %s: %s", m->name, reason);
+	return 0;
+}
+
+static int take_credit(struct rig_rmt_machine *m, const uint8_t *bytes, size_t n)
+{
+	struct rig_rmt_in in = rig_rmt_in_of(bytes, n);
+	uint64_t count = rig_rmt_get64(&in);
+
+	rig_rmt_bulk_credit(&m->bulk, count);
+	return rig_rmt_in_end(&in);
+}
+
+static int take(struct rig_rmt_machine *m, uint8_t kind, const uint8_t *bytes, size_t n)
+{
+	switch (kind) {
+	case RIG_RMT_BEAT:
+		return 0;
+	case RIG_RMT_ANSWER:
+		return take_answer(m, bytes, n);
+	case RIG_RMT_FAILED:
+		return take_failed(m, bytes, n);
+	case RIG_RMT_CREDIT:
+		return take_credit(m, bytes, n);
+	case RIG_RMT_DATA:
+	case RIG_RMT_BULK:
+	case RIG_RMT_REACHED:
+	case RIG_RMT_LOST:
+		return rig_rmt_proxy_take(m, kind, bytes, n);
+	default:
+		return -EPROTO;
+	}
+}
+
+void *rig_rmt_reader_run(void *machine)
+{
+	struct rig_rmt_machine *m = machine;
+	const uint8_t *bytes;
+	uint8_t kind = 0;
+	size_t n;
+	int err = 0;
+
+	while (!err && !rig_rmt_job_over(m->job)) {
+		err = rig_rmt_chan_recv(m->chan, &kind, &bytes, &n);
+		if (!err)
+			err = take(m, kind, bytes, n);
+	}
+	if (err == -ETIMEDOUT)
+		rig_rmt_job_fail(m->job, "machine %s was silent for %" PRIu32 " ms", m->name,
+		        m->job->options.silence_ms);
+	else if (err == -EPROTO)
+		rig_rmt_job_fail(
+		        m->job, "machine %s: malformed: it sent what is no message (kind %u)", m->name, kind);
+	else if (err)
+		rig_rmt_job_fail(m->job, "machine %s: the connection ended: %s", m->name, strerror(-err));
+	return NULL;
+}
