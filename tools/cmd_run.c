@@ -11,9 +11,12 @@
 #include "rig_vfio.h"
 #include "rigctl.h"
 #include "run_args.h"
+#include "text.h"
 
 #define MAX_REPEAT  1000000u
 #define PROGRESS_NS 2000000000ull
+
+enum { COUNTER_TEXT = 128 };
 
 /* What the profile says of the launches. */
 struct run_counters {
@@ -425,17 +428,37 @@ static uint64_t mean_of(uint64_t total, uint64_t n)
 	return n ? total / n : 0;
 }
 
-/* The index-th value of all counters, as people call it. */
-static void name_counter(const struct rig_facts *facts, uint32_t index, char *text, size_t bytes)
+/* Whose the *index-th value of all counters is; *index is then its number among that one's. */
+static const struct rig_counter *find_counter(const struct rig_facts *facts, uint32_t *index)
 {
 	uint32_t c = 0;
 
-	while (c + 1 < facts->ncounters && index >= facts->counters[c].values)
-		index -= facts->counters[c++].values;
-	if (facts->counters[c].values > 1)
-		(void)snprintf(text, bytes, "%s[%u]", facts->counters[c].name, index);
+	while (c + 1 < facts->ncounters && *index >= facts->counters[c].values)
+		*index -= facts->counters[c++].values;
+	return &facts->counters[c];
+}
+
+/* As people call it. */
+static void name_counter(const struct rig_facts *facts, uint32_t index, char *to, size_t bytes)
+{
+	const struct rig_counter *counter = find_counter(facts, &index);
+
+	if (counter->values > 1)
+		(void)snprintf(to, bytes, "%s[%u]", counter->name, index);
 	else
-		(void)snprintf(text, bytes, "%s", facts->counters[c].name);
+		(void)snprintf(to, bytes, "%s", counter->name);
+}
+
+/* As programs call it, and a profile's file. */
+static void key_counter(const struct rig_facts *facts, uint32_t index, char *to, size_t bytes)
+{
+	const struct rig_counter *counter = find_counter(facts, &index);
+	struct rig_text text;
+
+	rig_text_init(&text, to, bytes);
+	rig_text_add_key(&text, counter->name);
+	if (counter->values > 1)
+		rig_text_addf(&text, "_%u", index);
 }
 
 static struct json_object *least_and_mean(uint64_t least, uint64_t mean)
@@ -464,7 +487,7 @@ static struct json_object *counters_json(const struct job *job)
 {
 	const struct run_counters *m = &job->measured;
 	struct json_object *o = json_object_new_object();
-	char name[128];
+	char key[COUNTER_TEXT];
 	uint64_t error;
 	uint32_t i;
 
@@ -474,9 +497,9 @@ static struct json_object *counters_json(const struct job *job)
 	json_object_object_add(
 	        o, "time_ns", least_and_mean(m->fastest_ns, mean_of(m->total_ns, m->launches)));
 	for (i = 0; i < m->n; i++) {
-		name_counter(rig_device_facts(job->device), i, name, sizeof(name));
+		key_counter(rig_device_facts(job->device), i, key, sizeof(key));
 		json_object_object_add(
-		        o, name, least_and_mean(m->least[i], mean_of(m->total[i], m->launches)));
+		        o, key, least_and_mean(m->least[i], mean_of(m->total[i], m->launches)));
 	}
 	return o;
 }
@@ -484,7 +507,7 @@ static struct json_object *counters_json(const struct job *job)
 static void report_counters(const struct job *job)
 {
 	const struct run_counters *m = &job->measured;
-	char name[128];
+	char name[COUNTER_TEXT];
 	uint64_t error;
 	uint32_t i;
 
@@ -623,7 +646,9 @@ static const struct option_help options[] = {
                 "write what the device did, and when, to FILE, as Perfetto and Chrome's trace viewer "
                 "read it"},
         {"--counters", "also print what the device measured of the launches: their time and its counters"},
-        {"--json", "an object instead of text"},
+        {"--json", "an object instead of text; its keys, and a counter's, are of small letters, digits and "
+                   "_, as "
+                   "bytes_read"},
         {NULL, NULL},
 };
 

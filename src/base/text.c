@@ -51,6 +51,19 @@ void rig_text_add_errno(struct rig_text *text, int error)
 		rig_text_addf(text, " %d", number);
 }
 
+static char key_char(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return (char)(c - 'A' + 'a');
+	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '_';
+}
+
+void rig_text_add_key(struct rig_text *text, const char *name)
+{
+	for (; *name; name++)
+		rig_text_addf(text, "%c", key_char(*name));
+}
+
 const char *rig_text_str(const struct rig_text *text)
 {
 	return text && text->size ? text->at : "";

@@ -32,6 +32,10 @@ void rig_text_addv(struct rig_text *text, const char *format, va_list args)
 /* Append ": NAME (text)" of the error number, positive or negative (strerror, thread safe). */
 void rig_text_add_errno(struct rig_text *text, int error);
 
+/* Append a name that people read as a key that programs do: ASCII letters small, digits as they are, '_' for
+   all else. "bytes read" is "bytes_read". */
+void rig_text_add_key(struct rig_text *text, const char *name);
+
 /* The text so far; "" for NULL or no buffer. Valid while the buffer is. */
 const char *rig_text_str(const struct rig_text *text);
 

@@ -5,11 +5,13 @@
 #include <stdio.h>
 
 #include "profile.h"
+#include "text.h"
 
 /* Lanes of a device: the host's is 0, queue i's is i + 1. */
 #define HOST_LANE  0u
 #define NS_PER_US  UINT64_C(1000)
 #define FIRST_TEXT 0x20
+#define KEY_BYTES  100u
 
 struct out {
 	FILE *file;
@@ -94,6 +96,19 @@ static void put_span(struct out *o, const struct rig_event *e)
 	(void)fputs("}}", o->file);
 }
 
+static void put_counter(FILE *file, const struct rig_counter *counter, uint32_t index, uint64_t value)
+{
+	char key[KEY_BYTES];
+	struct rig_text text;
+
+	rig_text_init(&text, key, sizeof(key));
+	rig_text_add_key(&text, counter->name);
+	if (counter->values > 1)
+		(void)fprintf(file, ",\"%s_%" PRIu32 "\":%" PRIu64, key, index, value);
+	else
+		(void)fprintf(file, ",\"%s\":%" PRIu64, key, value);
+}
+
 /* A counter of several values has one entry a value. */
 static void put_counters(struct out *o, const struct rig_event *e)
 {
@@ -101,16 +116,8 @@ static void put_counters(struct out *o, const struct rig_event *e)
 	uint32_t c, v, at = 0;
 
 	for (c = 0; c < facts->ncounters; c++)
-		for (v = 0; v < facts->counters[c].values && at < e->ncounters; v++, at++) {
-			char name[RT_NAME_BYTES], index[16] = "";
-
-			if (facts->counters[c].values > 1)
-				(void)snprintf(index, sizeof(index), "[%" PRIu32 "]", v);
-			(void)snprintf(name, sizeof(name), "%.100s%s", facts->counters[c].name, index);
-			(void)fputc(',', o->file);
-			put_string(o->file, name);
-			(void)fprintf(o->file, ":%" PRIu64, e->counters[at]);
-		}
+		for (v = 0; v < facts->counters[c].values && at < e->ncounters; v++, at++)
+			put_counter(o->file, &facts->counters[c], v, e->counters[at]);
 }
 
 static void put_launch(struct out *o, const struct rig_event *e)
@@ -139,7 +146,7 @@ static void put_memory(struct out *o, const struct rig_event *e)
 {
 	begin(o, 'C', e->name, e->device, HOST_LANE);
 	put_time(o, "ts", e->start);
-	(void)fprintf(o->file, ",\"args\":{\"in use\":%" PRIu64 ",\"cached\":%" PRIu64 "}}",
+	(void)fprintf(o->file, ",\"args\":{\"in_use\":%" PRIu64 ",\"cached\":%" PRIu64 "}}",
 	        e->bytes > e->cached ? e->bytes - e->cached : 0, e->cached);
 }
 

@@ -27,6 +27,17 @@ static bool is(struct json_object *event, const char *phase, const char *name)
 	       !strcmp(json_object_get_string(field(event, "name")), name);
 }
 
+static void check_keys(struct json_object *o)
+{
+	json_object_object_foreach(o, key, value)
+	{
+		if (key[strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789_")])
+			fail_msg("key \"%s\"", key);
+		if (json_object_is_type(value, json_type_object))
+			check_keys(value);
+	}
+}
+
 /* A launch lies within the span of its value, and spans of a lane follow each other. */
 static void check_launches(struct json_object *events)
 {
@@ -36,6 +47,8 @@ static void check_launches(struct json_object *events)
 	for (i = 0; i < json_object_array_length(events); i++) {
 		struct json_object *e = json_object_array_get_idx(events, i), *args, *part;
 
+		if (json_object_object_get_ex(e, "args", &args))
+			check_keys(args);
 		if (!is(e, "X", "globals"))
 			continue;
 		args = field(e, "args");
@@ -49,6 +62,7 @@ static void check_launches(struct json_object *events)
 		assert_true(number(e, "ts") >= start);
 		assert_true(number(e, "ts") + number(e, "dur") <= end + 0.001);
 		assert_true(number(args, "instructions") > 0);
+		assert_true(number(args, "bytes_written") > 0);
 		launches++;
 	}
 	assert_int_equal(spans, LAUNCHES);
@@ -92,6 +106,8 @@ static void counters_are_told_as_text_and_as_json(void **state)
 	counters = field(o, "counters");
 	assert_int_equal(number(counters, "launches"), LAUNCHES);
 	assert_true(number(field(counters, "cycles"), "least") > 0);
+	assert_true(number(field(counters, "bytes_written"), "least") > 0);
+	check_keys(o);
 	assert_true(number(counters, "time_error_ns") > 0);
 	json_object_put(o);
 }

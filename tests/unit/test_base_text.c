@@ -93,6 +93,21 @@ static void hear(void *arg, int level, const char *text)
 	memcpy(heard->text, text, heard->length + 1);
 }
 
+static void a_key_has_small_letters_digits_and_underscores_alone(void **state)
+{
+	struct rig_text text;
+	char buffer[32], small[4];
+
+	(void)state;
+	rig_text_init(&text, buffer, sizeof(buffer));
+	rig_text_add_key(&text, "L2 hits, % of\t\"all\"\xc3\xa9Z9");
+	assert_string_equal(buffer, "l2_hits____of__all___z9");
+	rig_text_init(&text, small, sizeof(small));
+	rig_text_add_key(&text, "a bc");
+	assert_string_equal(small, "a_b");
+	assert_true(text.cut);
+}
+
 static void a_message_reaches_the_callback_once_and_bounded(void **state)
 {
 	struct heard heard = {0};
@@ -123,6 +138,7 @@ int main(void)
 	        cmocka_unit_test(a_text_of_exactly_the_room_is_not_cut_and_one_more_is),
 	        cmocka_unit_test(no_buffer_takes_everything_and_keeps_nothing),
 	        cmocka_unit_test(an_error_is_named_by_either_sign),
+	        cmocka_unit_test(a_key_has_small_letters_digits_and_underscores_alone),
 	        cmocka_unit_test(a_message_reaches_the_callback_once_and_bounded),
 	        cmocka_unit_test(no_log_drops_the_message),
 	};

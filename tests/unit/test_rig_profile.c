@@ -683,7 +683,7 @@ static void the_file_has_a_process_a_device_and_a_lane_a_queue(void **state)
 	assert_int_equal(json_object_get_double(field(launch, "ts")) * 1000 + 0.5, start_of(1));
 	(void)find_json(events, "C", "memory", NULL);
 	(void)find_json(events, "b", "load image", NULL);
-	assert_non_null(strstr(json_object_to_json_string(events), "\"bytes[1]\": 12"));
+	assert_non_null(strstr(json_object_to_json_string(events), "\"bytes_1\": 12"));
 	assert_int_equal(json_object_get_int64(field(field(file, "otherData"), "values")), 1);
 	json_object_put(file);
 	rig_profile_put(profile);
