@@ -26,8 +26,8 @@ static const char devices_text[] =
         "the "
         "device is lost: 500ms, 2s), poller=CPU, firmware=DIR, dma=bus|dmabuf; of a PCI address also "
         "transport=auto|iommufd|type1|noiommu, vf-token=UUID; of sim also mem=SIZE (64M to 8G; 256M), "
-        "aperture=SIZE (a power of two from 16M; all of the memory), queues=N (2 to 8; 2), clock-hz=N, "
-        "clock-drift=PPM, clock-step=US/MS and "
+        "aperture=SIZE (a power of two from 16M; all of the memory), queues=N (2 to 8; 2), clock-hz=N "
+        "(1000000 to 4000000000), clock-drift=PPM (-100 to 100), clock-step=US/MS (each 1 to 1000000) and "
         "fault=NAME[=N] (those of rvx1-model(1); several joined by +).";
 
 static const char via_text[] =
