@@ -14,6 +14,9 @@
 
 enum { MAX_NAMES = 64 };
 
+/* Of --diff, as diff(1) has them. */
+enum { DIFF_SAME = 0, DIFF_DIFFERENT = 1, DIFF_TROUBLE = 2 };
+
 struct regs_args {
 	const char *device, *save;
 	const char *diff[2];
@@ -113,14 +116,14 @@ static int read_dump(const char *path, struct regs_dump *out)
 	int err = read_file(path, &bytes, &count);
 
 	if (err)
-		return complain(EXIT_USAGE, "%s: %s", path, strerror(-err));
+		return complain(DIFF_TROUBLE, "%s: %s", path, strerror(-err));
 	text = strndup((const char *)bytes, count);
 	free(bytes);
 	if (!text)
-		return complain(EXIT_FAILED, "out of memory");
+		return complain(DIFF_TROUBLE, "out of memory");
 	bad = regs_dump_parse(text, out);
 	free(text);
-	return bad ? complain(EXIT_USAGE, "%s: line %u is no line of a dump", path, bad) : 0;
+	return bad ? complain(DIFF_TROUBLE, "%s: line %u is no line of a dump", path, bad) : 0;
 }
 
 /* Names of `a` whose value differs in `b` or is not there. */
@@ -160,18 +163,27 @@ static unsigned print_new(const struct regs_args *args, const struct regs_dump *
 	return changes;
 }
 
+static int print_diff(const struct regs_args *args, const struct regs_dump *a, const struct regs_dump *b)
+{
+	unsigned changes = print_changes(args, a, b) + print_new(args, a, b);
+
+	if (!changes)
+		printf("no difference\n");
+	return changes ? DIFF_DIFFERENT : DIFF_SAME;
+}
+
 static int diff(const struct regs_args *args)
 {
 	struct regs_dump *dumps = calloc(2, sizeof(*dumps));
 	int status;
 
 	if (!dumps)
-		return complain(EXIT_FAILED, "out of memory");
+		return complain(DIFF_TROUBLE, "out of memory");
 	status = read_dump(args->diff[0], &dumps[0]);
 	if (!status)
 		status = read_dump(args->diff[1], &dumps[1]);
-	if (!status && !(print_changes(args, &dumps[0], &dumps[1]) + print_new(args, &dumps[0], &dumps[1])))
-		printf("no difference\n");
+	if (!status)
+		status = print_diff(args, &dumps[0], &dumps[1]);
 	free(dumps);
 	return status;
 }
@@ -228,7 +240,8 @@ const struct command command_regs = {
                 "nothing. The board "
                 "is not booted; but opening a function may reset it (the kernel does, where the function can "
                 "be reset), so "
-                "of a kernel function a dump shows what is left after that.",
+                "of a kernel function a dump shows what is left after that.\n"
+                "--diff has the exit status of diff(1): 0 no difference, 1 there is one, 2 trouble.",
         .options = options,
         .run = run,
 };

@@ -41,6 +41,7 @@ static const char *const statuses[] = {
         "1  the work failed or the device was lost",
         "2  bad usage or input; nothing was submitted",
         "3  the device could not be opened",
+        "regs --diff has its own: 0 the dumps are the same, 1 they differ, 2 trouble",
         "doctor has its own: 0 usable, 1 usable after the commands shown, 2 not usable here",
 };
 

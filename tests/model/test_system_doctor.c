@@ -222,12 +222,17 @@ static void registers_have_names_and_two_dumps_a_difference(void **state)
 	sys_run(&result, "rigctl regs sim:mem=256M --save b.regs");
 	sys_assert_done(&result);
 	sys_run(&result, "rigctl regs --diff a.regs b.regs MEMORY_BYTES ID");
-	sys_assert_done(&result);
+	assert_int_equal(result.status, 1);
+	assert_string_equal(result.err, "");
 	assert_string_equal(
 	        result.out, "MEMORY_BYTES             0x0000000008000000 -> 0x0000000010000000\n");
-	sys_run(&result, "rigctl regs --diff a.regs a.regs");
+	sys_run(&result, "rigctl regs --diff a.regs b.regs ID");
 	sys_assert_done(&result);
 	assert_string_equal(result.out, "no difference\n");
+	sys_run(&result, "rigctl regs --diff a.regs /nowhere/at/all");
+	sys_assert_failed(&result, 2, "/nowhere/at/all");
+	sys_run(&result, "rigctl regs --help");
+	assert_out(&result, "0 no difference, 1 there is one, 2 trouble");
 }
 
 static void dumps_and_names_that_are_none_are_refused(void **state)
