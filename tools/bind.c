@@ -80,6 +80,15 @@ static void driver_of(const struct bind *b, const char *bdf, char *to)
 	(void)rig_ksysfs_link(b->io->root, path, to, BIND_NAME);
 }
 
+static void override_of(const struct bind *b, const char *bdf, char *to)
+{
+	char path[PATH_TEXT];
+
+	snprintf(path, sizeof(path), DEVICES "/%s/driver_override", bdf);
+	if (!rig_ksysfs_line(b->io->root, path, to, BIND_NAME) || !strcmp(to, "(null)"))
+		*to = 0;
+}
+
 /* -- Who may not be taken -- */
 
 static int is_busy(void *arg, const char *disk)
@@ -129,15 +138,11 @@ static int check_member(struct bind *b, const char *bdf)
 static void add_member(struct bind *b, const char *bdf, const char *driver)
 {
 	struct bind_member *m = &b->member[b->count++];
-	char path[PATH_TEXT];
 
 	memset(m, 0, sizeof(*m));
 	snprintf(m->bdf, sizeof(m->bdf), "%s", bdf);
 	snprintf(m->driver, sizeof(m->driver), "%s", driver);
-	snprintf(path, sizeof(path), DEVICES "/%s/driver_override", bdf);
-	if (!rig_ksysfs_line(b->io->root, path, m->override, sizeof(m->override)) ||
-	        !strcmp(m->override, "(null)"))
-		m->override[0] = 0;
+	override_of(b, bdf, m->override);
 }
 
 static int collect(void *arg, const char *bdf, const char *driver, unsigned class_code)
@@ -215,42 +220,74 @@ static int take(struct bind *b, const struct bind_member *m)
 	return err;
 }
 
-/* Step by step, whichever of take's steps were done; its own failures are added to what is there. */
+static void put_override_back(struct bind *b, const struct bind_member *m)
+{
+	char now[BIND_NAME];
+
+	override_of(b, m->bdf, now);
+	if (strcmp(now, m->override) != 0)
+		(void)put_device(b, m->bdf, "driver_override", *m->override ? m->override : NO_OVERRIDE);
+}
+
+static void put_driver_back(struct bind *b, const struct bind_member *m)
+{
+	char now[BIND_NAME];
+
+	driver_of(b, m->bdf, now);
+	if (!strcmp(now, m->driver))
+		return;
+	if (*now)
+		(void)put_driver(b, now, "unbind", m->bdf);
+	if (*m->driver)
+		(void)put_driver(b, m->driver, "bind", m->bdf);
+}
+
+/* Step by step, whichever of take's or release's steps were done; what is not as before is added to `why`. */
 static void give_back(struct bind *b, const struct bind_member *m)
 {
 	char why[BIND_TEXT], now[BIND_NAME];
-	int err;
 
 	memcpy(why, b->why, sizeof(why));
-	err = put_device(b, m->bdf, "driver_override", *m->override ? m->override : NO_OVERRIDE);
-	driver_of(b, m->bdf, now);
-	if (strcmp(now, m->driver) != 0) {
-		if (*now)
-			err |= put_driver(b, now, "unbind", m->bdf);
-		if (*m->driver)
-			err |= put_driver(b, m->driver, "bind", m->bdf);
-	}
-	driver_of(b, m->bdf, now);
-	if (err || strcmp(now, m->driver) != 0)
-		also(why, sizeof(why), "; and %s is now with %s instead of %s", m->bdf,
-		        *now ? now : "no driver", *m->driver ? m->driver : "none");
+	put_override_back(b, m);
+	put_driver_back(b, m);
 	memcpy(b->why, why, sizeof(why));
+	driver_of(b, m->bdf, now);
+	if (strcmp(now, m->driver) != 0)
+		also(b->why, sizeof(b->why), "; and %s is now with %s instead of %s", m->bdf,
+		        *now ? now : "no driver", *m->driver ? m->driver : "none");
+	override_of(b, m->bdf, now);
+	if (strcmp(now, m->override) != 0)
+		also(b->why, sizeof(b->why),
+		        "; and the driver_override of %s is now \"%s\" instead of \"%s\"", m->bdf, now,
+		        m->override);
 }
 
 /* -- The node -- */
 
-static int hand_node(struct bind *b, const char *path)
+static int hand_node(struct bind *b, const char *path, uid_t *was)
 {
-	int err = b->io->own(b->io->arg, path, b->user);
+	int err = b->io->own(b->io->arg, path, b->user, was);
 
 	return err ? fail(b, err, "giving %s to user %u: %s", path, (unsigned)b->user, strerror(-err)) : 0;
+}
+
+/* The node outlives give_back where another function of the group stays with the driver. */
+static void give_node_back(struct bind *b, const char *path, uid_t was)
+{
+	uid_t now;
+	int err = b->io->own(b->io->arg, path, was, &now);
+
+	if (err)
+		also(b->why, sizeof(b->why), "; and %s is now user %u's instead of %u's: %s", path,
+		        (unsigned)b->user, (unsigned)was, strerror(-err));
 }
 
 /* The group's node, and the function's own where the kernel has one. */
 static int hand_nodes(struct bind *b, const char *bdf)
 {
 	struct rig_ksysfs s;
-	char path[PATH_TEXT];
+	char path[PATH_TEXT], own[PATH_TEXT];
+	uid_t was, unused;
 	int err;
 
 	if (!b->hand)
@@ -261,11 +298,14 @@ static int hand_nodes(struct bind *b, const char *bdf)
 	if (s.group < 0)
 		return fail(b, -ENOENT, "%s is in no group, so there is no node to give away", bdf);
 	snprintf(path, sizeof(path), "/dev/vfio/%s%d", s.noiommu ? "noiommu-" : "", s.group);
-	err = hand_node(b, path);
+	err = hand_node(b, path, &was);
 	if (err || !*s.cdev)
 		return err;
-	snprintf(path, sizeof(path), "/dev/vfio/devices/%s", s.cdev);
-	return hand_node(b, path);
+	snprintf(own, sizeof(own), "/dev/vfio/devices/%s", s.cdev);
+	err = hand_node(b, own, &unused);
+	if (err)
+		give_node_back(b, path, was);
+	return err;
 }
 
 /* -- All -- */
@@ -305,31 +345,94 @@ int bind_function(struct bind *b, const char *bdf)
 	return err;
 }
 
-int unbind_function(struct bind *b, const char *bdf)
+/* -- Back -- */
+
+/* No driver of vfio's: by its override alone it may be what the machine works through. */
+static bool is_taken(const struct bind_member *m)
+{
+	return rig_is_vfio_driver(m->driver) || *m->override;
+}
+
+static int collect_taken(void *arg, const char *bdf, const char *driver, unsigned class_code)
+{
+	struct bind *b = arg;
+
+	if (class_code >> 16 == CLASS_BRIDGE)
+		return 0;
+	if (b->count == BIND_MEMBERS)
+		return fail(b, -E2BIG, "the group has more than %d functions", BIND_MEMBERS);
+	add_member(b, bdf, driver);
+	b->count -= !is_taken(&b->member[b->count - 1]);
+	return 0;
+}
+
+static int gather_taken(struct bind *b, const char *bdf)
 {
 	struct rig_ksysfs s;
 	int err = rig_ksysfs_read(b->io->root, bdf, &s);
 
 	b->count = 0;
 	b->why[0] = b->note[0] = 0;
+	b->group_number = -1;
 	if (err)
 		return no_function(b, err, bdf);
-	add_member(b, bdf, s.driver);
-	if (!rig_is_vfio_driver(s.driver) && !*b->member[0].override)
-		return fail(b, -EINVAL, "%s is with %s, and rigctl bind did not put it there", bdf,
-		        *s.driver ? s.driver : "no driver");
-	err = check_holder(b, bdf);
+	b->group_number = s.group;
+	if (b->group && s.group < 0)
+		return fail(b, -EINVAL, "%s is in no IOMMU group: unbind it without --group", bdf);
+	err = b->group ? rig_ksysfs_group(b->io->root, s.group, collect_taken, b)
+	               : collect_taken(b, bdf, s.driver, s.class_code);
+	if (!err && !b->count)
+		err = fail(b, -EINVAL, "%s is with %s, and rigctl bind did not put it there%s", bdf,
+		        *s.driver ? s.driver : "no driver", b->group ? "; nor its group mates" : "");
+	return err;
+}
+
+static int check_taken(struct bind *b)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < b->count && !err; i++) {
+		err = check_holder(b, b->member[i].bdf);
+		if (!err && !rig_is_vfio_driver(b->member[i].driver))
+			err = check_member(b, b->member[i].bdf);
+	}
+	return err;
+}
+
+static int release(struct bind *b, const struct bind_member *m)
+{
+	int err = put_device(b, m->bdf, "driver_override", NO_OVERRIDE);
+
+	if (!err && *m->driver)
+		err = put_driver(b, m->driver, "unbind", m->bdf);
+	return err;
+}
+
+/* After all were released, since a driver may want the functions of its group together. */
+static void find_drivers(struct bind *b)
+{
+	for (unsigned i = 0; i < b->count; i++) {
+		(void)put(b, PROBE, b->member[i].bdf); /* that no driver wants it is no failure */
+		driver_of(b, b->member[i].bdf, b->member[i].driver);
+	}
+	b->why[0] = 0;
+}
+
+int unbind_function(struct bind *b, const char *bdf)
+{
+	unsigned done = 0;
+	int err = gather_taken(b, bdf);
+
 	if (!err)
-		err = put_device(b, bdf, "driver_override", NO_OVERRIDE);
-	if (err)
-		return err;
-	if (*s.driver)
-		err = put_driver(b, s.driver, "unbind", bdf);
+		err = check_taken(b);
+	while (!err && done < b->count)
+		err = release(b, &b->member[done++]);
 	if (err) {
-		give_back(b, &b->member[0]);
+		while (done)
+			give_back(b, &b->member[--done]);
+		b->count = 0;
 		return err;
 	}
-	(void)put(b, PROBE, bdf); /* that no driver wants it is no failure */
-	driver_of(b, bdf, b->member[0].driver);
+	find_drivers(b);
 	return 0;
 }

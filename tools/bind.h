@@ -20,7 +20,7 @@ struct bind_io {
 	bool dry;         /* write changes nothing: what it should have changed is not looked for */
 	/* Paths are without the root. 0 or negative errno. */
 	int (*write)(void *arg, const char *path, const char *text);
-	int (*own)(void *arg, const char *path, uid_t user);
+	int (*own)(void *arg, const char *path, uid_t user, uid_t *was); /* *was: whose it was, if 0 */
 	/* Whether somebody holds the disk (its name below /dev) exclusively. */
 	bool (*busy)(void *arg, const char *disk);
 	void *arg;
@@ -39,7 +39,7 @@ struct bind {
 	bool hand;          /* the node to `user` */
 	uid_t user;
 	int group_number;                        /* out; -1: none */
-	struct bind_member member[BIND_MEMBERS]; /* out: those that were bound now */
+	struct bind_member member[BIND_MEMBERS]; /* out: those that were bound, or unbound, now */
 	unsigned count;
 	char why[BIND_TEXT];  /* of a failure, with what could not be undone */
 	char note[BIND_TEXT]; /* of a success: what is still in the way; "" if nothing */
@@ -49,7 +49,10 @@ struct bind {
    bridge. Others: what a write answered; all is as before then, or `why` says what is not. */
 int bind_function(struct bind *b, const char *bdf);
 
-/* Back to whatever kernel driver wants it; member[0].driver is then its name, "" for none. */
+/* Back to whatever kernel driver wants it; a member's driver is then that one's name, "" for none. With
+   `group` all functions of the group that a vfio driver or an override has. -EINVAL: no address, or nothing
+   that bind could have put there. -EBUSY: a process holds one, or the machine works through it. Others: what
+   a write answered; all is as before then, or `why` says what is not. */
 int unbind_function(struct bind *b, const char *bdf);
 
 #endif

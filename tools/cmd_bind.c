@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bind.h"
@@ -31,12 +32,16 @@ static int write_file_at(void *arg, const char *path, const char *text)
 	return err;
 }
 
-static int own_node(void *arg, const char *path, uid_t user)
+static int own_node(void *arg, const char *path, uid_t user, uid_t *was)
 {
 	char full[PATH_MAX];
+	struct stat s;
 
 	snprintf(full, sizeof(full), "%s%s", (const char *)arg, path);
-	return chown(full, user, (gid_t)-1) ? -errno : 0;
+	if (stat(full, &s) || chown(full, user, (gid_t)-1))
+		return -errno;
+	*was = s.st_uid;
+	return 0;
 }
 
 /* Mounts, in whatever namespace, and volumes of every kind open their disks exclusively. */
@@ -65,9 +70,10 @@ static int print_write(void *arg, const char *path, const char *text)
 	return 0;
 }
 
-static int print_own(void *arg, const char *path, uid_t user)
+static int print_own(void *arg, const char *path, uid_t user, uid_t *was)
 {
 	(void)arg;
+	*was = user;
 	printf("chown %u %s\n", (unsigned)user, path);
 	return 0;
 }
@@ -117,7 +123,7 @@ static int parse(struct bind_args *a, int argc, char **argv, bool binds)
 	for (int i = 1; i < argc && !err; i++) {
 		if (!strcmp(argv[i], "--dry-run"))
 			a->dry = true;
-		else if (binds && !strcmp(argv[i], "--group"))
+		else if (!strcmp(argv[i], "--group"))
 			a->bind.group = true;
 		else if (argv[i][0] == '-' && (binds || !strcmp(argv[i], "--root")))
 			err = take_value(a, argv[i], argv[i + 1]), i++;
@@ -186,9 +192,9 @@ static int run_unbind(int argc, char **argv)
 	err = unbind_function(&a.bind, a.address);
 	if (err)
 		return report(&a, err);
-	if (!a.dry)
-		printf("%s: to %s\n", a.address,
-		        *a.bind.member[0].driver ? a.bind.member[0].driver : "no driver");
+	for (unsigned i = 0; i < a.bind.count && !a.dry; i++)
+		printf("%s: to %s\n", a.bind.member[i].bdf,
+		        *a.bind.member[i].driver ? a.bind.member[i].driver : "no driver");
 	return EXIT_DONE;
 }
 
@@ -215,6 +221,7 @@ const struct command command_bind = {
 };
 
 static const struct option_help unbind_options[] = {
+        {"--group", "every function of its IOMMU group that bind took"},
         {"--dry-run", "print what would be written, and change nothing"},
         {"--root DIR", "files below this folder (for tests)"},
         {NULL, NULL},
@@ -222,10 +229,10 @@ static const struct option_help unbind_options[] = {
 
 const struct command command_unbind = {
         .name = "unbind",
-        .synopsis = "ADDRESS [--dry-run]",
+        .synopsis = "ADDRESS [--group] [--dry-run]",
         .summary = "give a PCI function back to its kernel driver",
-        .text = "To whichever driver wants it; there may be none. Refused while a process holds the "
-                "function.",
+        .text = "To whichever driver wants it; there may be none. What fails is undone. Refused while a "
+                "process holds the function.",
         .options = unbind_options,
         .run = run_unbind,
 };

@@ -30,7 +30,9 @@ bind_and_unbind_move_a_function_to_and_fro() {
 	same "nvme's driver after a dry run" "$(driver_of nvme)" nvme
 	status 0 rigctl bind "$(place nvme)"
 	same "nvme's driver when bound" "$(driver_of nvme)" vfio-pci
-	status 0 rigctl unbind "$(place nvme)"
+	status 0 rigctl unbind --group --dry-run "$(place nvme)"
+	same "nvme's driver after a dry run of unbind" "$(driver_of nvme)" vfio-pci
+	status 0 rigctl unbind --group "$(place nvme)"
 	same "nvme's driver when given back" "$(driver_of nvme)" nvme
 }
 

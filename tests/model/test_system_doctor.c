@@ -171,6 +171,24 @@ static void a_dry_run_prints_what_would_be_written(void **state)
 	tree_assert(&tree, TREE_BDF, "driver group-mate");
 }
 
+static void a_dry_run_of_unbind_prints_for_the_whole_group(void **state)
+{
+	struct sys_result result;
+	char command[256];
+
+	(void)state;
+	tree_bind(&tree, TREE_BDF, "vfio-pci");
+	tree_mate(&tree, "vfio-pci");
+	snprintf(command, sizeof(command), "rigctl unbind --root %s --dry-run --group " TREE_BDF, tree.root);
+	sys_run(&result, command);
+	sys_assert_done(&result);
+	assert_out(&result, "echo " TREE_BDF " > " TREE_DRIVERS "vfio-pci/unbind\n");
+	assert_out(&result, "echo " TREE_MATE " > " TREE_DRIVERS "vfio-pci/unbind\n");
+	assert_out(&result, "echo " TREE_BDF " > /sys/bus/pci/drivers_probe\n");
+	assert_out(&result, "echo " TREE_MATE " > /sys/bus/pci/drivers_probe\n");
+	tree_assert(&tree, TREE_BDF, "");
+}
+
 /* The tree's files take what is written, and no kernel acts on it. */
 static void a_bind_that_does_not_happen_is_a_failure(void **state)
 {
@@ -187,8 +205,8 @@ static void a_bind_that_does_not_happen_is_a_failure(void **state)
 	sys_assert_failed(&result, 2, "an ADDRESS");
 	sys_run(&result, "rigctl bind 0000:65:00.0 --user nobody-has-this-name");
 	sys_assert_failed(&result, 2, "no such user");
-	sys_run(&result, "rigctl unbind 0000:65:00.0 --group");
-	sys_assert_failed(&result, 2, "--group");
+	sys_run(&result, "rigctl unbind 0000:65:00.0 --user 1000");
+	sys_assert_failed(&result, 2, "--user");
 }
 
 /* -- reset and regs -- */
@@ -262,6 +280,7 @@ int main(void)
 	        TEST(sim_needs_its_files_and_says_where_they_are),
 	        TEST(a_captured_machine_says_what_the_machine_says),
 	        TEST(a_dry_run_prints_what_would_be_written),
+	        TEST(a_dry_run_of_unbind_prints_for_the_whole_group),
 	        TEST(a_bind_that_does_not_happen_is_a_failure),
 	        TEST(a_reset_says_how_long_it_took),
 	        TEST(registers_have_names_and_two_dumps_a_difference),

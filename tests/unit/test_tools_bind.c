@@ -19,6 +19,8 @@ struct fixture {
 	struct bind bind;
 	char record[RECORD];
 	unsigned writes, fail_at; /* the write that fails, from 1; 0: none */
+	unsigned owns, own_fails; /* likewise of the changes of owner */
+	uid_t owner[2];           /* of the group's node and the function's own */
 	const char *probe_fails;  /* this function's probe finds no driver; NULL: none */
 	const char *native;       /* the driver that a probe without override finds */
 };
@@ -83,10 +85,15 @@ static int do_write(void *arg, const char *path, const char *text)
 	return 0;
 }
 
-static int do_own(void *arg, const char *path, uid_t user)
+static int do_own(void *arg, const char *path, uid_t user, uid_t *was)
 {
 	struct fixture *f = arg;
+	uid_t *owner = &f->owner[strstr(path, "/devices/") != NULL];
 
+	if (++f->owns == f->own_fails)
+		return -EPERM;
+	*was = *owner;
+	*owner = user;
 	snprintf(f->record + strlen(f->record), RECORD - strlen(f->record), "chown %u %s ", (unsigned)user,
 	        path);
 	return 0;
@@ -258,6 +265,27 @@ static void the_nodes_are_handed_to_a_user(void **state)
 	assert_non_null(strstr(f->record, "chown 1000 /dev/vfio/12 chown 1000 /dev/vfio/devices/vfio0 "));
 }
 
+/* Also of what was bound already, whose node stays. */
+static void a_node_that_cannot_be_handed_over_leaves_all_as_before(void **state)
+{
+	struct fixture *f = *state;
+
+	f->bind.hand = true;
+	f->bind.user = 1000;
+	for (unsigned k = 1; k <= 2; k++) {
+		f->owner[0] = f->owner[1] = 7;
+		f->owns = 0;
+		f->own_fails = k;
+		assert_int_equal(bind_function(&f->bind, TREE_BDF), -EPERM);
+		assert_non_null(
+		        strstr(f->bind.why, k == 1 ? "giving /dev/vfio/12 " : "giving /dev/vfio/devices/"));
+		assert_null(strstr(f->bind.why, "and "));
+		assert_int_equal(f->owner[0], 7);
+		assert_int_equal(f->owner[1], 7);
+		assert_driver(f, TREE_BDF, "nouveau");
+	}
+}
+
 static void a_dry_run_writes_what_a_run_would(void **state)
 {
 	struct fixture *f = *state;
@@ -350,6 +378,80 @@ static void an_unbind_is_refused_while_a_process_has_the_function(void **state)
 	assert_string_equal(f->record, "");
 }
 
+static void a_whole_group_is_given_back_but_who_was_not_taken(void **state)
+{
+	struct fixture *f = *state;
+
+	tree_mate(&f->tree, "nouveau");
+	tree_function(&f->tree, "pci0000:64", "0000:64:02.0", "pcieport", 12);
+	tree_attribute(&f->tree, "0000:64:02.0", "class", "0x060400\n");
+	f->bind.group = true;
+	assert_int_equal(bind_function(&f->bind, TREE_BDF), 0);
+	assert_int_equal(unbind_function(&f->bind, TREE_BDF), 0);
+	assert_int_equal(f->bind.count, 2);
+	assert_driver(f, TREE_BDF, "nouveau");
+	assert_driver(f, TREE_MATE, "nouveau");
+	assert_driver(f, "0000:64:02.0", "pcieport");
+	/* One of them alone, asked for by the other. */
+	f->bind.group = false;
+	assert_int_equal(bind_function(&f->bind, TREE_MATE), 0);
+	f->bind.group = true;
+	assert_int_equal(unbind_function(&f->bind, TREE_BDF), 0);
+	assert_int_equal(f->bind.count, 1);
+	assert_driver(f, TREE_MATE, "nouveau");
+	assert_int_equal(unbind_function(&f->bind, TREE_BDF), -EINVAL);
+}
+
+/* For every k, the k-th write fails; those of the probes are no failure. */
+static void an_unbind_that_fails_leaves_the_group_with_vfio(void **state)
+{
+	struct fixture *f = *state;
+	char override[64];
+
+	tree_mate(&f->tree, "nouveau");
+	f->bind.group = true;
+	assert_int_equal(bind_function(&f->bind, TREE_BDF), 0);
+	for (unsigned k = 1; k <= 4; k++) {
+		f->writes = 0;
+		f->fail_at = k;
+		assert_int_equal(unbind_function(&f->bind, TREE_BDF), -EIO);
+		assert_null(strstr(f->bind.why, "and "));
+		assert_driver(f, TREE_BDF, "vfio-pci");
+		assert_driver(f, TREE_MATE, "vfio-pci");
+		override_of(f, TREE_BDF, override, sizeof(override));
+		assert_string_equal(override, "vfio-pci");
+		override_of(f, TREE_MATE, override, sizeof(override));
+		assert_string_equal(override, "vfio-pci");
+	}
+	f->writes = f->fail_at = 0;
+	assert_int_equal(unbind_function(&f->bind, TREE_BDF), 0);
+	assert_int_equal(f->writes, 6);
+}
+
+static void a_mate_that_a_process_has_keeps_the_group(void **state)
+{
+	struct fixture *f = *state;
+
+	tree_mate(&f->tree, "vfio-pci");
+	tree_bind(&f->tree, TREE_BDF, "vfio-pci");
+	tree_file(&f->tree, "/run/rig-vfio/" TREE_MATE, "4711 (rigctl)\n");
+	tree_file(&f->tree, "/proc/4711/comm", "rigctl\n");
+	f->bind.group = true;
+	assert_int_equal(unbind_function(&f->bind, TREE_BDF), -EBUSY);
+	assert_string_equal(f->record, "");
+}
+
+/* Whoever wrote its override: it is not pulled away from a machine that works through it. */
+static void what_another_driver_has_by_its_override_is_not_pulled_from_under_a_mount(void **state)
+{
+	struct fixture *f = *state;
+
+	tree_attribute(&f->tree, TREE_BDF, "driver_override", "nouveau\n");
+	tree_disk(&f->tree, TREE_BDF, "sda1", "8:1\n");
+	assert_int_equal(unbind_function(&f->bind, TREE_BDF), -EBUSY);
+	assert_string_equal(f->record, "");
+}
+
 static void a_function_that_bind_did_not_take_is_not_unbound(void **state)
 {
 	struct fixture *f = *state;
@@ -372,6 +474,7 @@ int main(void)
 	        TEST(a_group_is_bound_whole_but_its_bridges),
 	        TEST(mates_that_stay_in_the_way_are_noted),
 	        TEST(the_nodes_are_handed_to_a_user),
+	        TEST(a_node_that_cannot_be_handed_over_leaves_all_as_before),
 	        TEST(a_dry_run_writes_what_a_run_would),
 	        TEST(a_mounted_disk_is_refused_before_anything_is_written),
 	        TEST(a_disk_that_somebody_holds_is_refused),
@@ -379,6 +482,10 @@ int main(void)
 	        TEST(virtual_functions_bridges_and_missing_drivers_are_refused),
 	        TEST(an_unbind_gives_back_to_whoever_wants_it),
 	        TEST(an_unbind_is_refused_while_a_process_has_the_function),
+	        TEST(a_whole_group_is_given_back_but_who_was_not_taken),
+	        TEST(an_unbind_that_fails_leaves_the_group_with_vfio),
+	        TEST(a_mate_that_a_process_has_keeps_the_group),
+	        TEST(what_another_driver_has_by_its_override_is_not_pulled_from_under_a_mount),
 	        TEST(a_function_that_bind_did_not_take_is_not_unbound),
 	};
 
