@@ -26,8 +26,8 @@
  *   aperture=SIZE          of it that the host maps: a power of two, at least 16M; all of it is the default
  *   queues=N               2 to 8; 2 is the default: COMPUTE:0, COPY:0, COMPUTE:1 and so on
  *   clock-hz=N, clock-drift=PPM, clock-step=US/MS
- *                          the board's clock: its nominal frequency (1000000 to 4000000000), how far it is off
- *                          that (-100 to 100), and how far and how often it jumps ahead (1 to 1000000
+ *                          the board's clock: its nominal frequency (1000000 to 4000000000), how far it is
+ *                          off that (-100 to 100), and how far and how often it jumps ahead (1 to 1000000
  *                          each); as rvx1-model --clock-hz, --clock-drift-ppm, --clock-step
  *   fault=NAME[=N][+...]   misbehaviour, as rvx1-model --fault: hang, late=MS, halt, die, die-boot,
  *                          refuse-boot, bus, dma-unmapped, corrupt-stamp, lose-irq, gone=MS, slow-boot=MS,

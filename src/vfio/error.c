@@ -42,6 +42,14 @@ void rig_vfio_also(const char *what, ...)
 	rig_text_addf(&text, "%s", line);
 }
 
+void rig_vfio_restore(const char *was)
+{
+	struct rig_text text;
+
+	rig_text_init(&text, last, sizeof(last));
+	rig_text_addf(&text, "%s", was);
+}
+
 const char *rig_pci_error(void)
 {
 	return last;

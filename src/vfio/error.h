@@ -14,4 +14,7 @@ int rig_vfio_fail(int err, const char *remedy, const char *what, ...) __attribut
 /* Appends "; text" to the calling thread's text, for a second attempt that says what the first one lacked. */
 void rig_vfio_also(const char *what, ...) __attribute__((format(printf, 1, 2)));
 
+/* Takes an earlier text of rig_pci_error's, copied, again: what was tried since is not what to tell. */
+void rig_vfio_restore(const char *text);
+
 #endif

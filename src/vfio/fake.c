@@ -26,6 +26,7 @@ struct rig_fake {
 	uint64_t bytes[RIG_VFIO_REGIONS];
 	int fd[RIG_VFIO_REGIONS];
 	unsigned open_count, resets, slow, slow_left;
+	int refusal; /* what resets answer */
 	_Atomic uint64_t fail_at;
 	atomic_bool failed, dead, vanished;
 	_Atomic uint64_t calls;
@@ -242,6 +243,11 @@ void rig_fake_revoke(struct rig_fake *k, uint64_t iova)
 	pthread_mutex_unlock(&k->lock);
 }
 
+void rig_fake_refuse_reset(struct rig_fake *k, int err)
+{
+	k->refusal = err;
+}
+
 unsigned rig_fake_resets(const struct rig_fake *k)
 {
 	return k->resets;
@@ -373,6 +379,22 @@ static void copy_out(void *to, const void *from, uint64_t len)
 	}
 }
 
+static void copy_in(void *to, const void *from, uint64_t len)
+{
+	uint32_t dword;
+	uint16_t word;
+
+	if (len == sizeof(dword) && rig_is_aligned((uintptr_t)to, sizeof(dword))) {
+		memcpy(&dword, from, sizeof(dword));
+		__atomic_store_n((uint32_t *)to, dword, __ATOMIC_RELAXED);
+	} else if (len == sizeof(word) && rig_is_aligned((uintptr_t)to, sizeof(word))) {
+		memcpy(&word, from, sizeof(word));
+		__atomic_store_n((uint16_t *)to, word, __ATOMIC_RELAXED);
+	} else {
+		memcpy(to, from, len);
+	}
+}
+
 static int read_region(void *transport, unsigned index, uint64_t offset, void *buf, uint64_t len)
 {
 	struct rig_fake *k = transport;
@@ -406,7 +428,7 @@ static int write_region(void *transport, unsigned index, uint64_t offset, const 
 	if (k->o.hook)
 		k->o.hook(k->o.hook_arg, &a);
 	if (!atomic_load(&k->vanished))
-		memcpy(k->memory[index] + offset, buf, len);
+		copy_in(k->memory[index] + offset, buf, len);
 	return 0;
 }
 
@@ -482,14 +504,17 @@ static int irq_set(void *transport, const struct rig_vfio_irq *irq)
 
 static int reset(void *transport, unsigned reset_ms, bool ours)
 {
+	static const uint16_t command = 0;
 	struct rig_fake *k = transport;
 	int err = enter(k, "reset");
 
 	(void)reset_ms;
 	(void)ours;
+	if (!err && k->refusal)
+		err = rig_vfio_fail(k->refusal, NULL, "the fake's reset");
 	if (err)
 		return err;
-	rig_put_le16(k->memory[RIG_VFIO_CONFIG] + RIG_PCI_COMMAND, 0);
+	copy_in(k->memory[RIG_VFIO_CONFIG] + RIG_PCI_COMMAND, &command, sizeof(command));
 	pthread_mutex_lock(&k->lock);
 	memset(k->irq, 0xff, sizeof(k->irq));
 	pthread_mutex_unlock(&k->lock);

@@ -90,6 +90,9 @@ void rig_fake_vanish(struct rig_fake *fake);
 /* After the next reset the vendor id reads all ones this many times before it is back. */
 void rig_fake_slow_reset(struct rig_fake *fake, unsigned reads);
 
+/* Resets do nothing but answer this (-EBUSY); 0: they work. */
+void rig_fake_refuse_reset(struct rig_fake *fake, int err);
+
 /* As a kernel with iommufd at the end of a dma-buf: the mapping is out of reach, though listed, until it is
  * unmapped. */
 void rig_fake_revoke(struct rig_fake *fake, uint64_t iova);

@@ -155,11 +155,11 @@ int rig_kernel_hot_check(struct rig_kernel *k)
 	return try(k, true);
 }
 
-int rig_kernel_reset_check(void *transport)
+int rig_kernel_reset_check(void *transport, bool ours)
 {
 	struct rig_kernel *k = transport;
 
-	return k->flags & RIG_KVFIO_DEVICE_RESETS ? 0 : try(k, false);
+	return k->flags & RIG_KVFIO_DEVICE_RESETS ? 0 : try(k, ours);
 }
 
 static int hot_reset_locked(struct rig_kernel *k, bool ours)

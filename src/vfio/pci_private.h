@@ -8,8 +8,8 @@
  * Locks, outermost first: the hold of fork.c, while a function's descriptors are made or end, so that forks
  * wait; that of peer.c, of what functions of the process mapped of each other; dma_lock, irq_lock and
  * config_lock are held across messages and never together (but reset takes config_lock, then irq_lock, one
- * after the other); that of the list of kernel_select.c, across a reset of a bus; maps.lock, gone.lock and
- * region_lock are leaves. The transport's receiver takes only leaves.
+ * after the other); that of the list of kernel_select.c, across a reset of a bus; maps.lock, gone.lock,
+ * region_lock and peer.c's note_lock are leaves. The transport's receiver takes only leaves.
  */
 
 #include <pthread.h>
@@ -20,6 +20,7 @@
 #include "log.h"
 #include "maps.h"
 #include "pci.h"
+#include "peer.h"
 #include "region.h"
 #include "vfio_ops.h"
 
@@ -47,8 +48,6 @@ enum {
 #define RIG_PCI_BAR_PREFETCHABLE 0x8u
 #define RIG_PCI_NO_VENDOR        0xffffu
 
-enum { RIG_PCI_LENDER_BYTES = 32 };
-
 struct rig_irq_set {
 	unsigned count; /* vectors the function has */
 	int *fd;        /* duplicates, -1 where not connected; NULL: none of the kind is enabled */
@@ -62,9 +61,8 @@ struct rig_pci {
 	struct rig_vfio_sink sink;
 	struct rig_pci_info info;
 	enum rig_vfio_peers peers;
-	_Atomic(const char *) lender; /* peer.c's: whose loan was interrupted */
-	char lender_name[RIG_PCI_LENDER_BYTES];
-	bool resets_bus; /* its reset is one of all functions of its bus */
+	char lender[RIG_PCI_LENDER_BYTES]; /* peer.c's, under a lock of it: whose loan was interrupted; "" */
+	bool resets_bus;                   /* its reset is one of all functions of its bus */
 	struct rig_log log;
 	unsigned reset_ms;
 	struct rig_gone gone;
@@ -109,9 +107,12 @@ void *rig_dma_handle(struct rig_pci *f);
 
 /* -- peer.c -- */
 
-/* Before a reset of f: whose loans it ends can say so. */
+/* Before a reset of f: whose loans it ends can say so. One of the next two comes after it. */
 void rig_peer_interrupt(struct rig_pci *f);
-/* After a reset of f: what the kernel mapped for others through dma-bufs of f is mapped again. */
+/* The reset was refused before anything was touched: nobody has anything to say. */
+void rig_peer_spare(struct rig_pci *f);
+/* After a reset of f, or one that failed half way: what the kernel mapped for others through dma-bufs of f is
+   mapped again. */
 void rig_peer_renew(struct rig_pci *f);
 /* Nobody has anything of f's mapped any more, and f nothing of others'. */
 void rig_peer_fini(struct rig_pci *f);

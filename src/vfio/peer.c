@@ -22,13 +22,16 @@ struct loan {
 	struct rig_pci *f, *peer;
 	unsigned bar, prot;
 	uint64_t off, bytes, iova;
-	bool revoked;
+	bool revoked, noted; /* the latter: f's lender is this loan's, of a reset that is not done yet */
 };
 
 /* Outermost: held while a loan is made, made again or ended, which takes locks of both functions, one after
  * the other. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct loan *loans;
+
+/* Of every function's `lender`. A leaf, held for a copy. */
+static pthread_mutex_t note_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* -- Whether -- */
 
@@ -188,20 +191,42 @@ static int lend(struct loan *l)
 	return err;
 }
 
-/* Before the range is out of reach. The first one's name stays. */
-static void note_interruption(struct loan *l)
+/* The first one's name stays. Whether it is this one's. */
+static bool note(struct loan *l)
 {
 	struct rig_pci *f = l->f;
+	bool first;
 
-	if (atomic_load_explicit(&f->lender, memory_order_relaxed))
-		return;
-	snprintf(f->lender_name, sizeof(f->lender_name), "%s", name_of(l->peer));
-	atomic_store_explicit(&f->lender, f->lender_name, memory_order_release);
+	pthread_mutex_lock(&note_lock);
+	first = !*f->lender;
+	if (first)
+		snprintf(f->lender, sizeof(f->lender), "%s", name_of(l->peer));
+	pthread_mutex_unlock(&note_lock);
+	return first;
 }
 
-const char *rig_pci_lender_reset(const struct rig_pci *f)
+/* Before the range is out of reach, since f may tell of it as soon as it is; and maybe it never is. */
+static void interrupt(struct loan *l)
 {
-	return atomic_load_explicit(&f->lender, memory_order_acquire);
+	l->noted |= note(l);
+}
+
+static void spare(struct loan *l)
+{
+	if (!l->noted)
+		return;
+	l->noted = false;
+	pthread_mutex_lock(&note_lock);
+	*l->f->lender = 0;
+	pthread_mutex_unlock(&note_lock);
+}
+
+bool rig_pci_lender_reset(const struct rig_pci *f, char *name, size_t bytes)
+{
+	pthread_mutex_lock(&note_lock);
+	snprintf(name, bytes, "%s", f->lender);
+	pthread_mutex_unlock(&note_lock);
+	return *name;
 }
 
 /* With f's dma_lock held. A function that may still reach what is not lent any more is not to be used. */
@@ -217,7 +242,7 @@ static void unmap(struct loan *l)
 /* The addresses are f's until it unmaps them: its tables may name them. */
 static void end(struct loan *l)
 {
-	note_interruption(l);
+	(void)note(l);
 	pthread_mutex_lock(&l->f->dma_lock);
 	rig_maps_revoke(&l->f->maps, l->iova, l->bytes);
 	unmap(l);
@@ -244,8 +269,11 @@ static int map_again(struct loan *l)
 	return err;
 }
 
+/* It was interrupted, also if another function's reset, which was then refused, was noted in its place. */
 static void renew(struct loan *l)
 {
+	(void)note(l);
+	l->noted = false;
 	if (rig_gone_is(&l->f->gone) || !map_again(l))
 		return;
 	rig_logf(&l->f->log, RIG_LOG_ERROR, "memory of %s at %#" PRIx64 " is not reached any more: %s",
@@ -343,7 +371,12 @@ static void each_ended(const struct rig_pci *f, void (*call)(struct loan *l))
 
 void rig_peer_interrupt(struct rig_pci *f)
 {
-	each_ended(f, note_interruption);
+	each_ended(f, interrupt);
+}
+
+void rig_peer_spare(struct rig_pci *f)
+{
+	each_ended(f, spare);
 }
 
 void rig_peer_renew(struct rig_pci *f)
@@ -377,5 +410,6 @@ void rig_peer_fini(struct rig_pci *f)
 void rig_peer_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_init(&note_lock, NULL);
 	loans = NULL;
 }

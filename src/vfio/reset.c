@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <stdio.h>
 
 #include "clock.h"
 #include "error.h"
@@ -39,6 +40,28 @@ static int reset(struct rig_pci *f, bool ours)
 	return there ? there : err;
 }
 
+/* What the other functions of this process are told of it is told before, and taken back where nothing was
+   touched. A kernel whose reset fails has revoked the dma-bufs all the same. */
+static int reset_among_peers(struct rig_pci *f, bool ours, uint32_t command)
+{
+	char why[RIG_VFIO_ERROR_BYTES];
+	int err;
+
+	rig_peer_interrupt(f);
+	err = reset(f, ours);
+	if (!err)
+		return 0;
+	snprintf(why, sizeof(why), "%s", rig_pci_error());
+	if (err == -EBUSY) {
+		rig_peer_spare(f);
+		(void)rig_config_command(f, command, ~command, NULL);
+	} else if (!rig_gone_is(&f->gone)) {
+		rig_peer_renew(f);
+	}
+	rig_vfio_restore(why);
+	return err;
+}
+
 static int reset_all(struct rig_pci *f, bool ours)
 {
 	uint32_t command;
@@ -48,13 +71,11 @@ static int reset_all(struct rig_pci *f, bool ours)
 		return rig_gone_fail(&f->gone);
 	if (!f->info.resets)
 		return rig_vfio_fail(ENOTSUP, NULL, "the function offers no reset");
-	err = ours || !f->ops->reset_check ? 0 : f->ops->reset_check(f->transport);
+	err = f->ops->reset_check ? f->ops->reset_check(f->transport, ours) : 0;
 	if (!err)
 		err = rig_config_command(f, 0, RIG_PCI_COMMAND_MASTER, &command);
 	if (!err)
-		rig_peer_interrupt(f);
-	if (!err)
-		err = reset(f, ours);
+		err = reset_among_peers(f, ours, command);
 	if (!err)
 		err = await_ready(f);
 	if (!err)

@@ -145,8 +145,8 @@ struct rig_vfio_ops {
 	/* Resets the function; answers within reset_ms. -EBUSY: that would reset functions of others too, or
 	 * (unless `ours`) others that this process has open; nothing was done. */
 	int (*reset)(void *transport, unsigned reset_ms, bool ours);
-	/* -EBUSY if reset would answer that without `ours`, else 0; NULL: it never would. */
-	int (*reset_check)(void *transport);
+	/* -EBUSY if reset would answer that now, else 0; NULL: it never would. */
+	int (*reset_check)(void *transport, bool ours);
 
 	/* Messages or system calls so far. Does not block. */
 	uint64_t (*messages)(const void *transport);
