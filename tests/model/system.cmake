@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The whole stack: rigctl, librig, driver, firmware and model (tests/support/system.h).
-foreach(part IN ITEMS input loss reopen poller ends socket many hot copies memory work load)
+foreach(part IN ITEMS input loss reopen poller ends socket many hot locked copies memory work load)
   rig_test(test_system_${part} SOURCES test_system_${part}.c LINKS test_system m LABEL model
     DEPENDS rigctl rvx1-model firmware test_kernels)
 endforeach()
