@@ -426,11 +426,20 @@ int rig_rmt_chan_send(struct rig_rmt_chan *chan, uint8_t kind, const void *head,
 	return err;
 }
 
+/* A stream's socket that polls as writable takes far more than a short message. */
+static bool takes_bytes(const struct rig_rmt_chan *c)
+{
+	struct pollfd p = {.fd = c->fd, .events = POLLOUT};
+
+	return poll(&p, 1, 0) > 0;
+}
+
 void rig_rmt_chan_try_send(struct rig_rmt_chan *chan, uint8_t kind, const void *head, size_t head_bytes)
 {
 	if (pthread_mutex_trylock(&chan->send_lock))
 		return;
-	(void)send_locked(chan, kind, head, head_bytes, NULL, 0);
+	if (takes_bytes(chan))
+		(void)send_locked(chan, kind, head, head_bytes, NULL, 0);
 	(void)pthread_mutex_unlock(&chan->send_lock);
 }
 

@@ -49,7 +49,8 @@ void rig_rmt_chan_free(struct rig_rmt_chan *chan);
    Once it failed, it fails always. */
 int rig_rmt_chan_send(struct rig_rmt_chan *chan, uint8_t kind, const void *head, size_t head_bytes,
         const void *body, size_t body_bytes);
-/* The same, unless some thread is sending: then nothing. */
+/* The same of a short message, without waiting: nothing, if some thread is sending or the network takes no
+   bytes now. */
 void rig_rmt_chan_try_send(struct rig_rmt_chan *chan, uint8_t kind, const void *head, size_t head_bytes);
 /* The next message; *payload lives until the next call. Blocks at most the bound. -ECONNRESET: the peer
    ended or broke the connection; -ETIMEDOUT; -EPROTO: malformed or not authentic. */

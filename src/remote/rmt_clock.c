@@ -78,7 +78,7 @@ int rig_rmt_clock_measure(struct rig_rmt_machine *m)
 		in = rig_rmt_in_of(payload.at, payload.used);
 		theirs = rig_rmt_get64(&in);
 		if (rig_rmt_in_end(&in)) {
-			err = -EPROTO;
+			err = rig_error_set(-EPROTO, "machine %s: malformed: a time", m->name);
 		} else {
 			(void)pthread_mutex_lock(&m->lock);
 			note(m, sent, received, theirs);

@@ -51,11 +51,17 @@ static void tell_agents(struct rig_remote_job *job, uint8_t kind)
 		rig_rmt_put_text(&out, job->reason);
 	}
 	for (m = 0; m < job->nmachines; m++) {
-		if (!job->machines[m].chan)
+		struct rig_rmt_chan *chan;
+
+		/* Others may still be joining. */
+		(void)pthread_mutex_lock(&job->machines[m].lock);
+		chan = job->machines[m].chan;
+		(void)pthread_mutex_unlock(&job->machines[m].lock);
+		if (!chan)
 			continue;
 		if (!out.bad)
-			rig_rmt_chan_try_send(job->machines[m].chan, kind, out.at, out.used);
-		rig_rmt_chan_shut(job->machines[m].chan);
+			rig_rmt_chan_try_send(chan, kind, out.at, out.used);
+		rig_rmt_chan_shut(chan);
 	}
 	rig_rmt_out_free(&out);
 }

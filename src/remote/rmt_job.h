@@ -46,7 +46,7 @@ struct rig_rmt_machine {
 	struct rig_remote_job *job;
 	uint32_t index;
 	char name[RIG_RMT_NAME];
-	struct rig_rmt_chan *chan;
+	struct rig_rmt_chan *chan; /* set once it has joined, under the lock */
 	pthread_t reader;
 	bool reading;
 
@@ -103,7 +103,8 @@ void rig_rmt_job_put(struct rig_remote_job *job);
 /* -ECONNABORTED with the reason. */
 int rig_rmt_over_error(const struct rig_remote_job *job);
 
-/* rmt_connect.c: with every machine, and those with each other; and the beats. */
+/* rmt_connect.c: with every machine, and those with each other; and the beats. What failed first is the error,
+   in rig_error() too; what was made is the close's. */
 int rig_rmt_connect_all(struct rig_remote_job *job);
 
 /* rmt_reader.c: a machine's thread */

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Times of work on another machine, told in this one's clock; and a network that is slow. */
-#include <arpa/inet.h>
-#include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
+#include "remote_relay.h"
 #include "remote_support.h"
 
 static struct agent_process agent;
@@ -96,79 +93,7 @@ static void the_clocks_offset_is_within_its_bound(void **state)
 
 /* ---- A slow network ---- */
 
-/* Passes bytes on, each piece so much later, in pieces of so many bytes. netem is not in every kernel. */
-enum { DELAY_MS = 3, PIECE = 5000 };
-
-struct relay {
-	pthread_t thread;
-	int listener, in, out;
-	char name[64];
-};
-
-static bool pass(int from, int to)
-{
-	uint8_t bytes[PIECE];
-	ssize_t n = read(from, bytes, sizeof(bytes)), at = 0, put;
-
-	if (n <= 0)
-		return false;
-	(void)usleep(DELAY_MS * 1000);
-	for (; at < n; at += put) {
-		put = write(to, bytes + at, (size_t)(n - at));
-		if (put <= 0)
-			return false;
-	}
-	return true;
-}
-
-static void *pass_back(void *arg)
-{
-	struct relay *r = arg;
-
-	while (pass(r->out, r->in))
-		;
-	(void)shutdown(r->in, SHUT_RDWR);
-	return NULL;
-}
-
-static void *relay_run(void *arg)
-{
-	struct relay *r = arg;
-	pthread_t back;
-
-	r->in = accept(r->listener, NULL, NULL);
-	if (r->in < 0 || pthread_create(&back, NULL, pass_back, r))
-		return NULL;
-	while (pass(r->in, r->out))
-		;
-	(void)shutdown(r->out, SHUT_RDWR);
-	(void)pthread_join(back, NULL);
-	(void)close(r->in);
-	return NULL;
-}
-
-static void relay_start(struct relay *r, const char *to)
-{
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t n = sizeof(at);
-
-	r->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(r->listener, (struct sockaddr *)&at, n), 0);
-	assert_int_equal(listen(r->listener, 1), 0);
-	assert_int_equal(getsockname(r->listener, (struct sockaddr *)&at, &n), 0);
-	snprintf(r->name, sizeof(r->name), "127.0.0.1:%u", ntohs(at.sin_port));
-	at.sin_port = htons((uint16_t)atoi(strchr(to, ':') + 1));
-	r->out = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(connect(r->out, (struct sockaddr *)&at, sizeof(at)), 0);
-	assert_int_equal(pthread_create(&r->thread, NULL, relay_run, r), 0);
-}
-
-static void relay_end(struct relay *r)
-{
-	(void)pthread_join(r->thread, NULL);
-	(void)close(r->out);
-	(void)close(r->listener);
-}
+enum { DELAY_MS = 3 };
 
 static void work_over_a_slow_network_is_the_same(void **state)
 {
@@ -178,7 +103,7 @@ static void work_over_a_slow_network_is_the_same(void **state)
 	struct rig_device *d;
 	uint8_t *sent = malloc(400000), *got = malloc(400000);
 	struct rig_buffer *b;
-	struct relay r;
+	struct relay r = {.delay_ms = DELAY_MS};
 
 	(void)state;
 	relay_start(&r, agent.name);

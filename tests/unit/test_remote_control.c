@@ -141,6 +141,7 @@ struct relay {
 	uint64_t passed;
 	struct rig_rmt_chan *accepted_chan;
 	int accept_answer;
+	pthread_mutex_t held; /* while it passes bytes */
 };
 
 static void *accept_run(void *arg)
@@ -174,15 +175,16 @@ static void *relay_run(void *arg)
 {
 	struct relay *r = arg;
 	struct pollfd p[2] = {{.events = POLLIN}, {.events = POLLIN}};
+	bool passes = true;
 
 	r->to_dialer = accept(r->listener, NULL, NULL);
 	p[0].fd = r->to_dialer;
 	p[1].fd = r->to_acceptor;
-	while (poll(p, 2, -1) > 0) {
-		if (p[0].revents && !pass(r, p[0].fd, p[1].fd, true))
-			break;
-		if (p[1].revents && !pass(r, p[1].fd, p[0].fd, false))
-			break;
+	while (passes && poll(p, 2, -1) > 0) {
+		(void)pthread_mutex_lock(&r->held);
+		passes = (!p[0].revents || pass(r, p[0].fd, p[1].fd, true)) &&
+		         (!p[1].revents || pass(r, p[1].fd, p[0].fd, false));
+		(void)pthread_mutex_unlock(&r->held);
 	}
 	(void)shutdown(r->to_acceptor, SHUT_RDWR);
 	(void)shutdown(r->to_dialer, SHUT_RDWR);
@@ -197,6 +199,7 @@ static void relay_start(struct relay *r, uint64_t flip)
 
 	memset(r, 0, sizeof(*r));
 	r->flip = flip;
+	(void)pthread_mutex_init(&r->held, NULL);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	r->accepted = pair[0];
 	r->to_acceptor = pair[1];
@@ -307,6 +310,29 @@ static void a_changed_byte_of_the_proof_ends_it(void **state)
 	}
 }
 
+/* Else the beats of others would wait with it. */
+static void a_message_that_need_not_go_waits_for_no_peer_that_takes_no_bytes(void **state)
+{
+	static const uint8_t bytes[4096];
+	struct rig_rmt_chan *chan;
+	struct relay r;
+
+	(void)state;
+	relay_start(&r, UINT64_MAX);
+	assert_int_equal(rig_rmt_chan_dial(r.name, &key, MS, MS, &chan), 0);
+	(void)pthread_join(r.acceptor, NULL);
+	assert_int_equal(r.accept_answer, 0);
+	(void)pthread_mutex_lock(&r.held);
+	while (send(r.accepted, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	rig_rmt_chan_try_send(r.accepted_chan, 1, bytes, 100);
+	(void)pthread_mutex_unlock(&r.held);
+	/* What had waited in vain would have ended the connection. */
+	assert_int_equal(rig_rmt_chan_send(r.accepted_chan, 1, bytes, 100, NULL, 0), 0);
+	rig_rmt_chan_free(chan);
+	relay_end(&r);
+}
+
 static void lengths_that_no_record_has_are_refused(void **state)
 {
 	(void)state;
@@ -343,6 +369,7 @@ int main(void)
 	        cmocka_unit_test(messages_arrive_whole_and_in_order),
 	        cmocka_unit_test(a_changed_byte_is_noticed_wherever_it_is),
 	        cmocka_unit_test(a_changed_byte_of_the_proof_ends_it),
+	        cmocka_unit_test(a_message_that_need_not_go_waits_for_no_peer_that_takes_no_bytes),
 	        cmocka_unit_test(lengths_that_no_record_has_are_refused),
 	        cmocka_unit_test(names_are_split_at_their_last_colon),
 	};

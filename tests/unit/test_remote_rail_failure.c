@@ -290,7 +290,8 @@ static void exchange(const struct rig_remote_end *end, uint64_t from, uint64_t t
 	}
 }
 
-/* Names that a process left: the provider has them begin with its number. Others' may come and go meanwhile. */
+/* Names that a process left: the provider has them begin with its number. Others' may come and go
+   meanwhile. */
 static unsigned names_of(pid_t pid)
 {
 	DIR *dir = opendir("/dev/shm");
