@@ -25,6 +25,7 @@
 #include "rmt_bulk.h"
 #include "rmt_chan.h"
 #include "rmt_frames.h"
+#include "rmt_post.h"
 
 enum {
 	AGENT_DEVICES = 64,   /* that an agent serves, and that a session opens over its life */
@@ -210,6 +211,7 @@ struct session {
 	struct agent *agent;
 	struct session *next;
 	struct rig_rmt_chan *chan;
+	struct rig_rmt_post post; /* the reader's messages */
 	struct rig_rmt_join join;
 	pthread_t thread;
 	pthread_t control_thread, beat_thread;

@@ -247,6 +247,20 @@ static int to_device(struct session *s, uint8_t kind, const uint8_t *payload, si
 	               : -ENOMEM;
 }
 
+/* The reader waits for nobody, so it sends nothing itself. */
+static int refuse_open(struct session *s, uint32_t request, const char *text)
+{
+	struct rig_rmt_answer answer = {.request = request, .status = -ENOSPC};
+	struct rig_rmt_out out = {0};
+	int err;
+
+	(void)snprintf(answer.text, sizeof(answer.text), "%s", text);
+	rig_rmt_answer_put(&out, &answer);
+	err = out.bad ? -ENOMEM : rig_rmt_post_send(&s->post, s->chan, RIG_RMT_ANSWER, out.at, out.used);
+	rig_rmt_out_free(&out);
+	return err;
+}
+
 static int open_device(struct session *s, const uint8_t *payload, size_t n)
 {
 	struct rig_rmt_in in = rig_rmt_in_of(payload, n);
@@ -260,11 +274,9 @@ static int open_device(struct session *s, const uint8_t *payload, size_t n)
 	if (s->ndevices < AGENT_DEVICES)
 		d = device_make(s, s->ndevices, name);
 	if (!d) {
-		(void)session_answer(s, request, -ENOSPC,
+		return refuse_open(s, request,
 		        s->ndevices < AGENT_DEVICES ? "the agent has no memory or threads left"
-		                                    : "this connection opened all the devices it may",
-		        NULL, 0);
-		return 0;
+		                                    : "this connection opened all the devices it may");
 	}
 	(void)pthread_mutex_lock(&s->lock);
 	s->devices[s->ndevices++] = d;
@@ -392,6 +404,7 @@ static struct session *make(struct agent *agent, struct rig_rmt_chan *chan, cons
 	s->join = *join;
 	queue_init(&s->control);
 	rig_rmt_bulk_init(&s->bulk);
+	rig_rmt_post_init(&s->post);
 	(void)pthread_mutex_init(&s->lock, NULL);
 	(void)pthread_cond_init(&s->changed, NULL);
 	return s;
@@ -400,6 +413,7 @@ static struct session *make(struct agent *agent, struct rig_rmt_chan *chan, cons
 static void unmake(struct session *s)
 {
 	queue_fini(&s->control);
+	rig_rmt_post_fini(&s->post);
 	rig_rmt_bulk_fini(&s->bulk);
 	(void)pthread_cond_destroy(&s->changed);
 	(void)pthread_mutex_destroy(&s->lock);

@@ -125,6 +125,7 @@ static void free_job(struct rig_remote_job *job)
 	uint32_t i;
 
 	for (i = 0; i < job->nmachines; i++) {
+		rig_rmt_post_fini(&job->machines[i].post);
 		rig_rmt_chan_free(job->machines[i].chan);
 		rig_rmt_bulk_fini(&job->machines[i].bulk);
 		(void)pthread_cond_destroy(&job->machines[i].answered);
@@ -267,6 +268,7 @@ static struct rig_remote_job *make_job(
 		(void)pthread_mutex_init(&m->lock, NULL);
 		init_cond(&m->answered);
 		rig_rmt_bulk_init(&m->bulk);
+		rig_rmt_post_init(&m->post);
 	}
 	return job;
 }

@@ -4,7 +4,8 @@
  *   job->lock      the reason, the numbers of requests and fetches, openers, references
  *   machine->lock  the requests that wait, the table of proxies; innermost but for a proxy's
  *   proxy->lock    rmt_proxy.h
- * A machine's reader takes each for a moment and waits for nothing but bytes; it never sends.
+ * A machine's reader takes each for a moment and waits for nothing but bytes, with none of them held; it
+ * sends nothing, but posts (rmt_post.h).
  */
 #ifndef RMT_JOB_H
 #define RMT_JOB_H
@@ -16,6 +17,7 @@
 #include "rmt_bulk.h"
 #include "rmt_chan.h"
 #include "rmt_frames.h"
+#include "rmt_post.h"
 
 enum {
 	RIG_RMT_MACHINES = 256,
@@ -47,6 +49,7 @@ struct rig_rmt_machine {
 	uint32_t index;
 	char name[RIG_RMT_NAME];
 	struct rig_rmt_chan *chan; /* set once it has joined, under the lock */
+	struct rig_rmt_post post;  /* the reader's messages */
 	pthread_t reader;
 	bool reading;
 
@@ -103,8 +106,8 @@ void rig_rmt_job_put(struct rig_remote_job *job);
 /* -ECONNABORTED with the reason. */
 int rig_rmt_over_error(const struct rig_remote_job *job);
 
-/* rmt_connect.c: with every machine, and those with each other; and the beats. What failed first is the error,
-   in rig_error() too; what was made is the close's. */
+/* rmt_connect.c: with every machine, and those with each other; and the beats. What failed first is the
+   error, in rig_error() too; what was made is the close's. */
 int rig_rmt_connect_all(struct rig_remote_job *job);
 
 /* rmt_reader.c: a machine's thread */

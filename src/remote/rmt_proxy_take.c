@@ -86,8 +86,20 @@ static int await_chunk(struct rig_rmt_machine *m, const struct rig_remote_end *e
 	return rig_remote_load(end, RIG_REMOTE_ARRIVED) == RIG_RAIL_FAILED ? -ECONNABORTED : 0;
 }
 
-/* Of a proxy or, where it is gone, of none. The reader may send: an agent's reader never waits. */
-static int take_bulk(struct rig_rmt_machine *m, struct proxy *p, struct rig_rmt_in *in)
+/* The table's lock keeps the proxy. One that is gone gets nothing. */
+static int give_chunk(struct rig_rmt_machine *m, uint32_t id, uint64_t number, uint64_t at,
+        const uint8_t *bytes, uint32_t n)
+{
+	int err = 0;
+
+	(void)pthread_mutex_lock(&m->lock);
+	if (m->proxies[id])
+		err = take_bytes(m->proxies[id], number, at, bytes, n);
+	(void)pthread_mutex_unlock(&m->lock);
+	return err;
+}
+
+static int take_bulk(struct rig_rmt_machine *m, uint32_t id, struct rig_rmt_in *in)
 {
 	uint64_t number = rig_rmt_get64(in), at = rig_rmt_get64(in);
 	uint32_t n = rig_rmt_get32(in);
@@ -98,12 +110,13 @@ static int take_bulk(struct rig_rmt_machine *m, struct proxy *p, struct rig_rmt_
 	int err =
 	        rig_rmt_in_end(in) || !bytes || n > RIG_RMT_SLOT_BYTES ? -EPROTO : await_chunk(m, end, count);
 
-	if (!err && p)
-		err = take_bytes(p, number, at, bytes, n);
+	if (!err)
+		err = give_chunk(m, id, number, at, bytes, n);
 	rig_remote_end_put(end);
 	rig_rmt_put64(&out, count);
 	if (!err)
-		err = rig_rmt_chan_send(m->chan, RIG_RMT_CREDIT, out.at, out.used, NULL, 0);
+		err = out.bad ? -ENOMEM
+		              : rig_rmt_post_send(&m->post, m->chan, RIG_RMT_CREDIT, out.at, out.used);
 	rig_rmt_out_free(&out);
 	return err;
 }
@@ -200,8 +213,6 @@ static int take_any(struct rig_rmt_machine *m, uint8_t kind, uint32_t id, const 
 	struct proxy *p = m->proxies[id];
 	int err;
 
-	if (kind == RIG_RMT_BULK)
-		return take_bulk(m, p, in);
 	/* A proxy that is gone, or not yet made, is nobody's. */
 	if (!p)
 		return 0;
@@ -229,6 +240,8 @@ int rig_rmt_proxy_take(struct rig_rmt_machine *m, uint8_t kind, const uint8_t *p
 
 	if (in.bad || id >= RIG_RMT_DEVICES)
 		return -EPROTO;
+	if (kind == RIG_RMT_BULK)
+		return take_bulk(m, id, &in);
 	(void)pthread_mutex_lock(&m->lock);
 	err = take_any(m, kind, id, payload, bytes, &in, &clock);
 	(void)pthread_mutex_unlock(&m->lock);
