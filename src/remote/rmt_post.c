@@ -59,12 +59,13 @@ static int put(struct rig_rmt_post *post, struct rig_rmt_chan *chan, struct rig_
 
 	if (post->n == RIG_RMT_POSTED)
 		return -ENOBUFS;
-	post->chan = chan;
-	if (!post->running)
+	if (!post->running) {
+		post->chan = chan;
 		err = rig_thread_start(&post->thread, RIG_THREAD_ANY, post_run, post);
+		post->running = !err;
+	}
 	if (err)
 		return err;
-	post->running = true;
 	*post->last = letter;
 	post->last = &letter->next;
 	post->n++;
