@@ -169,6 +169,7 @@ static void say_reached(struct device *d, struct pending *p)
 
 static void complete(struct device *d, struct pending *p)
 {
+	uses_let(d, &p->uses);
 	if (p->fetched)
 		(void)fetch_send(d->session, p->machine, p->fetch, p->out->host, p->out_bytes);
 	if (!p->own && p->out)

@@ -78,7 +78,8 @@ void staging_give(struct device *d, struct staging *s)
 	if (!s)
 		return;
 	(void)pthread_mutex_lock(&d->lock);
-	keep = d->free_bytes + s->bytes <= KEEP_BYTES;
+	/* Work that is under way when the device ends may use it still. */
+	keep = device_is_ending(d) || d->free_bytes + s->bytes <= KEEP_BYTES;
 	if (keep) {
 		s->next = d->free;
 		d->free = s;
