@@ -114,6 +114,9 @@ static inline int rig_remote_open(struct rig_remote_job *job, const char *name, 
 
 /* ---- Rails (rig_remote_abi.h) as programs here use them ---- */
 
+/* Of a direction of a rail that this library makes: more is -E2BIG. */
+#define RIG_REMOTE_TRANSFERS 1048576u
+
 /* The count of an end on another machine that a step is about. */
 enum rig_remote_step {
 	RIG_REMOTE_AWAIT_ARRIVED = 1, /* waits until arrived is at least c, or the job failed */

@@ -213,7 +213,8 @@ enum rig_rmt_rail_op {
 	RIG_RMT_RAIL_OFFER = 1, /* peer, name, provider; a link to the peer is begun: blob */
 	RIG_RMT_RAIL_ACCEPT,    /* the same, and the offer: blob; the link is finished meanwhile */
 	RIG_RMT_RAIL_FINISH,    /* peer, and the answer to the offer, or none */
-	RIG_RMT_RAIL_MAKE,      /* peer, rail, transfers: blob */
+	RIG_RMT_RAIL_MAKE,      /* peer, rail, its transfers or the last of them: blob */
+	RIG_RMT_RAIL_MORE,      /* rail, transfers that come before those of MAKE */
 	RIG_RMT_RAIL_JOIN,      /* rail, blob */
 	RIG_RMT_RAIL_DROP,      /* rail */
 	RIG_RMT_RAIL_BULK,      /* rail: bulk bytes go over it */
@@ -223,8 +224,9 @@ enum rig_rmt_rail_op {
 
 enum {
 	RIG_RMT_BLOB = 1024,
-	RIG_RMT_HERE_PEER = 0xffff, /* the controller, among machines */
-	RIG_RMT_TRANSFERS = 4096,   /* of a direction */
+	RIG_RMT_HERE_PEER = 0xffff,       /* the controller, among machines */
+	RIG_RMT_TRANSFERS = 4096,         /* of a direction, in a message */
+	RIG_RMT_RAIL_TRANSFERS = 1 << 20, /* in all: RIG_REMOTE_TRANSFERS */
 };
 
 struct rig_rmt_rail {

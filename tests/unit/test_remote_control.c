@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "le.h"
+#include "rmt_draft.h"
 #include "rmt_post.h"
 
 enum { MS = 20000 };
@@ -403,6 +404,38 @@ static void posts_wait_for_no_peer_that_takes_no_bytes(void **state)
 	relay_end(&r);
 }
 
+static void transfers_of_a_rail_come_in_parts_and_no_more_than_it_may_have(void **state)
+{
+	static struct rig_remote_transfer transfers[RIG_RMT_TRANSFERS];
+	struct rig_rmt_rail part = {.rail = 1, .nsend = 2, .nreceive = 1, .transfers = transfers};
+	struct rig_rmt_draft draft = {0};
+	size_t n;
+
+	(void)state;
+	transfers[0].src = 10;
+	transfers[1].src = 11;
+	transfers[2].src = 12;
+	assert_int_equal(rig_rmt_draft_add(&draft, &part), 0);
+	assert_int_equal(rig_rmt_draft_add(&draft, &part), 0);
+	assert_int_equal(draft.send.n, 4);
+	assert_int_equal(draft.receive.n, 2);
+	assert_int_equal(draft.send.at[3].src, 11);
+	assert_int_equal(draft.receive.at[1].src, 12);
+	part.rail = 2;
+	part.nsend = RIG_RMT_TRANSFERS;
+	part.nreceive = 0;
+	for (n = 0; n < RIG_RMT_RAIL_TRANSFERS; n += RIG_RMT_TRANSFERS)
+		assert_int_equal(rig_rmt_draft_add(&draft, &part), 0);
+	assert_int_equal(draft.send.n, RIG_RMT_RAIL_TRANSFERS);
+	assert_int_equal(draft.receive.n, 0);
+	part.nsend = 1;
+	assert_int_equal(rig_rmt_draft_add(&draft, &part), -E2BIG);
+	part.nsend = 0;
+	part.nreceive = 1;
+	assert_int_equal(rig_rmt_draft_add(&draft, &part), 0);
+	rig_rmt_draft_drop(&draft);
+}
+
 static void lengths_that_no_record_has_are_refused(void **state)
 {
 	(void)state;
@@ -442,6 +475,7 @@ int main(void)
 	        cmocka_unit_test(a_message_that_need_not_go_waits_for_no_peer_that_takes_no_bytes),
 	        cmocka_unit_test(posts_arrive_in_their_order),
 	        cmocka_unit_test(posts_wait_for_no_peer_that_takes_no_bytes),
+	        cmocka_unit_test(transfers_of_a_rail_come_in_parts_and_no_more_than_it_may_have),
 	        cmocka_unit_test(lengths_that_no_record_has_are_refused),
 	        cmocka_unit_test(names_are_split_at_their_last_colon),
 	};
