@@ -145,9 +145,8 @@ struct device {
 	pthread_mutex_t turn; /* of the hot functions */
 	uint64_t last;        /* the device's last value; under turn */
 
-	pthread_mutex_t lock; /* of what follows */
-	pthread_cond_t
-	        changed; /* a value was handed over or reached, a hold let go, or it is ending */
+	pthread_mutex_t lock;   /* of what follows */
+	pthread_cond_t changed; /* a value was handed over or reached, a hold let go, or it is ending */
 	struct pending *head, **tail;
 	uint64_t handed; /* the controller's last value handed over */
 	struct staging *free;
@@ -240,6 +239,7 @@ struct fetch {
 struct peer {
 	struct session *session;
 	uint32_t machine;
+	bool came; /* it dialled this agent, and is told that it is let in */
 	struct rig_rmt_chan *chan;
 	pthread_t thread, beat;
 };
@@ -305,8 +305,8 @@ int fetch_send(struct session *s, uint32_t machine, uint32_t id, const uint8_t *
 void fetch_refuse(struct session *s, uint32_t machine, uint32_t id, const char *why);
 /* LINK messages: 0 or a negative errno with rig_error(). */
 int peer_link(struct session *s, struct rig_rmt_in *in);
-/* Serves a connection of another agent's; takes the channel. */
-int peer_serve(struct agent *agent, struct rig_rmt_chan *chan, const struct rig_rmt_join *join);
+/* Serves a connection of another agent's, or says why not; takes the channel. */
+void peer_serve(struct agent *agent, struct rig_rmt_chan *chan, const struct rig_rmt_join *join);
 /* Breaks the connections; and, once no device sends any more, frees them. */
 void peers_end(struct session *s);
 void peers_free(struct session *s);
@@ -346,7 +346,8 @@ struct agent {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a session ended */
 	struct session *sessions;
-	unsigned nsessions, nstrangers;
+	unsigned nsessions,
+	        nstrangers; /* connections of agents are their sessions', each of which bounds them */
 	bool words[AGENT_DEVICES * AGENT_SESSIONS]; /* slots of the word array in use */
 };
 

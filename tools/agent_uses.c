@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of a device's regions and images. What a controller names in a message is held while work, a copy
-   for another agent or another device's mapping of it is under way: no message gives it back meanwhile. */
+/* The tables of a device's regions and images. What a controller names in a message is held while work, a
+   copy for another agent or another device's mapping of it is under way: no message gives it back before. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

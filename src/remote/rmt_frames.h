@@ -13,7 +13,7 @@
 #include "rmt_wire.h"
 
 enum rig_rmt_kind {
-	RIG_RMT_JOIN = 1, /* the first of a connection: a role, the job's token; answered by ANSWER */
+	RIG_RMT_JOIN = 1, /* the first of a connection: a role, the job's token; an agent's gets an ANSWER */
 	RIG_RMT_BEAT,     /* nothing; shows life */
 	RIG_RMT_ANSWER,   /* A: request, status, text, payload */
 	RIG_RMT_PING,     /* C: request; the payload of its answer is the agent's clock */
@@ -63,7 +63,8 @@ struct rig_rmt_join {
 	uint32_t role;
 	uint8_t token[RIG_RMT_TOKEN];
 	uint32_t silence_ms;
-	char machine[RIG_RMT_NAME]; /* the agent's name in the job */
+	char machine[RIG_RMT_NAME]; /* its number in the job: CONTROLLER: the agent's; AGENT: the sender's */
+	uint32_t to;                /* AGENT: the number of the machine that was dialled */
 };
 int rig_rmt_join_parse(const uint8_t *bytes, size_t n, struct rig_rmt_join *join);
 void rig_rmt_join_put(struct rig_rmt_out *out, const struct rig_rmt_join *join);

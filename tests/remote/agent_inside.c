@@ -140,23 +140,23 @@ void inside_go(struct inside *in, unsigned driver)
 
 /* ---- A controller ---- */
 
-static void join(struct talk *t, struct inside *in, const struct rig_rmt_join *how)
+void talk_join(struct talk *t, struct inside *in, const struct rig_rmt_join *join)
 {
 	struct rig_rmt_out out = {0};
 
 	memset(t, 0, sizeof(*t));
 	if (rig_rmt_chan_dial(in->name, &in->agent.key, DIAL_MS, SILENCE_MS, &t->chan))
 		fail_msg("%s", rig_error());
-	rig_rmt_join_put(&out, how);
+	rig_rmt_join_put(&out, join);
 	talk_send(t, RIG_RMT_JOIN, &out);
 }
 
 void talk_begin(struct talk *t, struct inside *in, uint8_t token)
 {
-	const struct rig_rmt_join how = {
+	const struct rig_rmt_join join = {
 	        .role = RIG_RMT_CONTROLLER, .token = {token}, .silence_ms = SILENCE_MS, .machine = "0"};
 
-	join(t, in, &how);
+	talk_join(t, in, &join);
 }
 
 void talk_end(struct talk *t)
@@ -277,6 +277,13 @@ static const struct rig_rmt_out *demand(struct talk *t, uint8_t kind, struct rig
 	if (talk_await(t, request))
 		fail_msg("request %u: %d: %s", kind, t->answers[request].status, t->answers[request].text);
 	return &t->payloads[request];
+}
+
+void talk_ping(struct talk *t)
+{
+	struct rig_rmt_out none = {0};
+
+	(void)demand(t, RIG_RMT_PING, &none);
 }
 
 void talk_open(struct talk *t, const char *name)

@@ -72,8 +72,10 @@ struct talk {
 	bool over;                   /* the connection ended */
 };
 
-/* Connects and joins: the token's first byte, machine 0. */
+/* Connects and joins as the controller of a job: the token's first byte; the agent is machine 0 of it. */
 void talk_begin(struct talk *t, struct inside *in, uint8_t token);
+/* The same, any way. */
+void talk_join(struct talk *t, struct inside *in, const struct rig_rmt_join *join);
 void talk_end(struct talk *t);
 
 /* Sends what `out` has, and frees it. */
@@ -87,6 +89,8 @@ void talk_await_value(struct talk *t, uint32_t device, uint64_t value);
 void talk_await_lost(struct talk *t, uint32_t device);
 void talk_await_over(struct talk *t);
 
+/* Waits until the job is served. */
+void talk_ping(struct talk *t);
 /* Devices and what they have, as a controller asks for them; each succeeds. */
 void talk_open(struct talk *t, const char *name);
 uint32_t talk_alloc(struct talk *t, uint32_t device, uint64_t bytes);
