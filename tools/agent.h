@@ -22,10 +22,9 @@
 #include <stdatomic.h>
 
 #include "rig_vfio.h"
-#include "rmt_bulk.h"
+#include "rail.h"
 #include "rmt_chan.h"
 #include "rmt_frames.h"
-#include "rmt_post.h"
 
 enum {
 	AGENT_DEVICES = 64,   /* that an agent serves, and that a session opens over its life */
@@ -55,9 +54,6 @@ void queue_init(struct queue *q);
 void queue_fini(struct queue *q);
 /* False: no memory, closed, or more than a controller may have under way. */
 bool queue_push(struct queue *q, uint8_t kind, const void *payload, size_t bytes);
-/* For what must not fail: an item is made before it is needed (NULL: no memory), and is the queue's then. */
-struct item *queue_item(uint8_t kind);
-void queue_put(struct queue *q, struct item *item);
 /* The next item, the caller's to free; waits at most `ms`. NULL: closed, or nothing came. */
 struct item *queue_pop(struct queue *q, unsigned ms);
 /* No item comes out any more. */
@@ -77,16 +73,12 @@ struct staging {
 	uint64_t bytes;
 };
 
-/* A region or an image, by its number, that work names. */
-struct use {
-	bool image;
-	uint32_t id;
-};
-
-/* They are held, so that nothing gives them back, until the work is complete or was not handed over. */
-struct uses {
-	struct use *at;
-	uint32_t n;
+/* Bytes that a value brings to the controller's memory, in its staging memory. */
+struct outgoing {
+	uint64_t at, bytes;
+	bool parcel; /* else by messages */
+	bool begun;  /* or voided: the ticket is no concern any more */
+	struct rig_rmt_ticket ticket;
 };
 
 /* A value handed over that is not known to be reached. */
@@ -98,16 +90,16 @@ struct pending {
 	struct rig_times times;
 	uint32_t nlaunches;
 	struct staging *in, *out;
-	struct uses uses;
 	uint64_t out_bytes;
+	struct outgoing *outgoing;
+	uint32_t noutgoing;
 	bool fetched; /* `out` goes to an agent */
+	bool parcel;  /* which says where to */
 	uint32_t fetch, machine;
 };
 
 struct image {
 	void *image, *region;
-	uint32_t holds;
-	bool leaving; /* nobody gets a hold any more */
 };
 
 struct function {
@@ -119,8 +111,6 @@ struct kept_region {
 	void *region; /* NULL: the number is free */
 	uint64_t bytes;
 	const struct rig_remote_end *end; /* whose area it is, or NULL */
-	uint32_t holds;
-	bool leaving; /* nobody gets a hold any more */
 };
 
 struct device {
@@ -138,7 +128,6 @@ struct device {
 	uint32_t slot;
 
 	struct queue hot_queue, cold_queue;
-	struct item *close_item, *lost_item;
 	pthread_t hot_thread, cold_thread, done_thread;
 	bool running; /* hot and done threads */
 
@@ -146,18 +135,17 @@ struct device {
 	uint64_t last;        /* the device's last value; under turn */
 
 	pthread_mutex_t lock;   /* of what follows */
-	pthread_cond_t changed; /* a value was handed over or reached, a hold let go, or it is ending */
+	pthread_cond_t changed; /* a value was handed over or reached, or the device is ending */
 	struct pending *head, **tail;
 	uint64_t handed; /* the controller's last value handed over */
 	struct staging *free;
 	uint64_t free_bytes;
+	uint32_t nflying; /* parcels of its staging memory that are under way; under the session's lock */
 	atomic_bool ending;
-	uint32_t
-	        holds; /* threads of other devices that use the handle: it is not stopped before they let go */
 	bool open, lost;
 	char reason[RIG_RMT_REASON];
 
-	/* Changed by the cold thread alone, but for the holds. */
+	/* The cold thread's, and read by the hot one under lock. */
 	struct kept_region *regions;
 	uint32_t nregions, regions_size;
 	struct image *images;
@@ -177,10 +165,11 @@ void device_free(struct device *d);
 uint64_t device_shown(struct device *d);
 void device_lose(struct device *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool device_is_ending(const struct device *d);
-/* For threads of other devices: while it is held it is neither stopped nor given back. False: it is not open,
-   or ending. Nobody waits for the other device's cold thread with it. */
-bool device_hold(struct device *d);
-void device_let(struct device *d);
+/* NULL: there is none of that number. *bytes, if not NULL, are its bytes. */
+void *device_region(struct device *d, uint32_t id, uint64_t *bytes);
+/* 0 and its number, or -ENOMEM. */
+int device_add_region(struct device *d, const struct kept_region *region, uint32_t *id);
+struct kept_region device_take_region(struct device *d, uint32_t id);
 /* cold.c's: opens, ends. */
 int device_open(struct device *d, struct rig_rmt_facts *facts);
 void device_stop(struct device *d, const char *reason);
@@ -188,31 +177,15 @@ void device_stop(struct device *d, const char *reason);
 bool device_halt(struct device *d, const char *reason);
 void device_drop(struct device *d);
 
-/* agent_uses.c: regions and images, and who uses them. */
-/* NULL: there is none of that number, or it is on its way back. *bytes, if not NULL, are its bytes. */
-void *region_hold(struct device *d, uint32_t id, uint64_t *bytes);
-void region_let(struct device *d, uint32_t id);
-/* 0 and its number, or -ENOMEM. */
-int region_add(struct device *d, const struct kept_region *region, uint32_t *id);
-/* Off the table, once nothing holds it any more. -ENOENT; -ECANCELED: the device ends first, and gives it
-   back then. The cold thread's. */
-int region_take(struct device *d, uint32_t id, struct kept_region *region);
-int image_take(struct device *d, uint32_t id, struct image *image);
-/* Room for as many uses; -ENOMEM. */
-int uses_make(struct uses *uses, uint32_t most);
-void uses_add(struct uses *uses, bool image, uint32_t id);
-/* Gives up the holds, and the record. */
-void uses_let(struct device *d, struct uses *uses);
-
 /* agent_stage.c */
 struct staging *staging_take(struct device *d, uint64_t bytes);
 void staging_give(struct device *d, struct staging *s);
 void staging_drop(struct device *d);
+/* Frees it with its memory; tickets of which nothing was sent are void. NULL is allowed. */
+void pending_free(struct device *d, struct pending *p);
 
 /* agent_hot.c */
 void *hot_run(void *device);
-/* The chunk that a BULK message names. */
-uint64_t chunk_of(const struct item *item);
 /* Hands over one value of the agent's own that copies, and waits for it. */
 int hot_copy(
         struct device *d, uintptr_t dst, uint64_t dst_at, uintptr_t src, uint64_t src_at, uint64_t bytes);
@@ -239,9 +212,20 @@ struct fetch {
 struct peer {
 	struct session *session;
 	uint32_t machine;
-	bool came; /* it dialled this agent, and is told that it is let in */
 	struct rig_rmt_chan *chan;
 	pthread_t thread, beat;
+};
+
+/* A fetch whose bytes go by a parcel: they are ready, or the other agent says where to, and then both. */
+struct claim {
+	struct claim *next;
+	uint32_t fetch, machine;
+	bool claimed, ready, flying;
+	bool given_up; /* the bytes go nowhere once they are ready */
+	struct rig_parcel_ticket ticket;
+	struct device *d;
+	struct staging *staging;
+	uint64_t bytes;
 };
 
 struct rails; /* agent_rails.c's */
@@ -250,7 +234,6 @@ struct session {
 	struct agent *agent;
 	struct session *next;
 	struct rig_rmt_chan *chan;
-	struct rig_rmt_post post; /* the reader's messages */
 	struct rig_rmt_join join;
 	pthread_t thread;
 	pthread_t control_thread, beat_thread;
@@ -261,12 +244,13 @@ struct session {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct fetch *fetches;
+	struct claim *claims;
+	uint32_t nclaims;
 	struct peer *peers;
 	uint32_t npeers;
 	atomic_bool ended;
 	char reason[RIG_RMT_REASON]; /* why the job failed; written once, under lock */
 	struct rails *rails;
-	struct rig_rmt_bulk bulk;
 };
 
 /* A new thread's function: serves the connection on `fd` until it ends. */
@@ -281,8 +265,6 @@ int session_send(
         struct session *s, uint8_t kind, const struct rig_rmt_out *out, const void *body, size_t bytes);
 /* A device is stopped: returns once all of the ending session are. */
 void session_await_halts(struct session *s);
-/* The controller may use the slot of the chunk again. */
-void session_credit(struct session *s, uint64_t chunk);
 /* The job failed here; the first reason is told. */
 void session_fail(struct session *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same, because of another machine of the job. */
@@ -303,15 +285,45 @@ void fetch_drop_all(struct session *s);
 int fetch_send(struct session *s, uint32_t machine, uint32_t id, const uint8_t *bytes, uint64_t n);
 /* Says that they do not come. */
 void fetch_refuse(struct session *s, uint32_t machine, uint32_t id, const char *why);
+/* That the fetch does not come, with the reason, or NULL: nobody has said so. To free by fetch_free.
+   With the session's lock. */
+struct fetch *fetch_refused(struct session *s, uint32_t id);
+void fetch_free(struct fetch *f);
+/* To another agent; nothing where there is no connection. */
+void peer_send(struct session *s, uint32_t machine, uint8_t kind, const struct rig_rmt_out *out);
 /* LINK messages: 0 or a negative errno with rig_error(). */
 int peer_link(struct session *s, struct rig_rmt_in *in);
-/* Serves a connection of another agent's, or says why not; takes the channel. */
-void peer_serve(struct agent *agent, struct rig_rmt_chan *chan, const struct rig_rmt_join *join);
+/* Serves a connection of another agent's; takes the channel. */
+int peer_serve(struct agent *agent, struct rig_rmt_chan *chan, const struct rig_rmt_join *join);
 /* Breaks the connections; and, once no device sends any more, frees them. */
 void peers_end(struct session *s);
 void peers_free(struct session *s);
 
+/* agent_parcel.c: bytes that go by the rails' links (parcels of rail.h) */
+/* Waits for a part's bytes from the controller; and for a fetch's from another agent, as fetch_take does.
+   Both return only when nothing writes to `to` any more. -ECONNABORTED: the controller gave them up, or the link has
+   ended. */
+int parcel_take(struct device *d, uint64_t value, uint32_t part, uint8_t *to, uint64_t bytes);
+int parcel_fetch(struct device *d, const struct rig_rmt_side *src, uint8_t *to, uint64_t bytes);
+/* Sends the parcels of a value's outgoing bytes, and waits until its staging memory is free again. */
+void parcels_send(struct device *d, struct pending *p);
+/* What a fetch wants is in p->out, which it takes. */
+void parcel_ready(struct device *d, struct pending *p);
+/* VOID, CLAIM and UNCLAIM messages; -EPROTO. */
+int parcel_void(struct session *s, const uint8_t *bytes, size_t n);
+int parcel_claim(struct session *s, uint32_t machine, const uint8_t *bytes, size_t n);
+int parcel_unclaim(struct session *s, uint32_t machine, const uint8_t *bytes, size_t n);
+/* Nothing is sent for the ticket, for those of the SUBMIT message, or for the fetch. */
+void parcel_give_up(struct session *s, uint32_t number);
+void parcels_give_up(struct session *s, const uint8_t *submit, size_t n);
+void parcel_forget(struct session *s, uint32_t fetch);
+/* The device's threads have ended: fetches of which nothing was sent are refused; waits for the others. */
+void parcels_halt(struct device *d);
+void parcels_free(struct session *s);
+
 /* agent_rails.c */
+/* The link to that machine, or to the controller (RIG_RMT_HERE_PEER), until rails_free; NULL: none. */
+struct rig_rail_link *rails_link_to(struct session *s, uint32_t machine);
 int rails_request(struct session *s, struct rig_rmt_in *in, struct rig_rmt_out *out);
 /* This machine's end of the rail with a reference, or NULL. */
 const struct rig_remote_end *rails_end_of(struct session *s, uint64_t rail);
@@ -322,7 +334,7 @@ int rails_await(struct device *d, const struct rig_remote_end *end, enum rig_rem
 /* A step of rig_remote_step: -ENOENT; -ECANCELED: the device is ending. */
 int rails_step(struct device *d, const uint32_t *words); /* RIG_REMOTE_STEP_WORDS of them */
 void rails_fail(struct session *s, const char *why);
-/* Stops them; and frees the rest once no device uses it. */
+/* Stops them, with which parcels end; and frees the rest once no device uses it. */
 void rails_end(struct session *s);
 void rails_free(struct session *s);
 
@@ -330,7 +342,7 @@ void rails_free(struct session *s);
 
 struct served {
 	char *name;
-	const struct rig_opener *opener;
+	struct rig_opener *opener;
 	bool host;              /* the machine's own memory */
 	struct session *holder; /* that has it open; under the agent's lock */
 	bool stuck;             /* its work may run for ever: nobody gets it any more */
@@ -346,15 +358,10 @@ struct agent {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a session ended */
 	struct session *sessions;
-	unsigned nsessions,
-	        nstrangers; /* connections of agents are their sessions', each of which bounds them */
+	unsigned nsessions, nstrangers;
 	bool words[AGENT_DEVICES * AGENT_SESSIONS]; /* slots of the word array in use */
 };
 
-/* agent_served.c */
-void agent_init(struct agent *agent);
-/* Under its name; the opener is kept, not copied. -ENOSPC, -EEXIST, -ENOMEM, with rig_error(). */
-int agent_serve(struct agent *agent, const struct rig_opener *opener, bool host);
 void agent_log(const struct agent *agent, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A free slot of the word array, never 0; 0: none. */
 uint32_t agent_take_word(struct agent *agent);
@@ -365,15 +372,5 @@ int agent_take(struct session *session, const char *name, struct served **served
 void agent_give(struct session *session, const char *name);
 /* The same where it could not be stopped: it stays taken. */
 void agent_keep(struct session *session, const char *name);
-
-/* agent_listen.c */
-/* A listening socket, or a negative errno with rig_error(). */
-int agent_listen(const char *name);
-/* HOST:PORT of it, as numbers. */
-int agent_where(int listener, char *name, size_t bytes);
-/* Serves who connects, until `ending` can be read. */
-void agent_accept(struct agent *agent, int listener, int ending);
-/* Ends all sessions and waits for that; false: a device could not be stopped, within the time or before. */
-bool agent_end(struct agent *agent, unsigned seconds);
 
 #endif

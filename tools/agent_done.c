@@ -60,25 +60,6 @@ static void remove_first(struct device *d)
 	(void)pthread_mutex_unlock(&d->lock);
 }
 
-/* A slot's bytes at once, if there is a slot. */
-static bool send_chunk(struct device *d, const struct pending *p, uint64_t at)
-{
-	struct rig_rmt_out head = {0};
-	uint64_t count;
-
-	if (p->out_bytes - at < RIG_RMT_BULK_FROM ||
-	        !rig_rmt_bulk_put(&d->session->bulk, p->out->host + at, RIG_RMT_SLOT_BYTES, &count))
-		return false;
-	rig_rmt_put32(&head, d->id);
-	rig_rmt_put64(&head, p->value);
-	rig_rmt_put64(&head, at);
-	rig_rmt_put32(&head, RIG_RMT_SLOT_BYTES);
-	rig_rmt_put64(&head, count);
-	(void)session_send(d->session, RIG_RMT_BULK, &head, NULL, 0);
-	rig_rmt_out_free(&head);
-	return true;
-}
-
 static int send_data(struct device *d, const struct pending *p, uint64_t at, uint64_t n)
 {
 	struct rig_rmt_out head = {0};
@@ -92,20 +73,27 @@ static int send_data(struct device *d, const struct pending *p, uint64_t at, uin
 	return err;
 }
 
-static void send_bytes(struct device *d, const struct pending *p)
+static int send_messages(struct device *d, const struct pending *p, const struct outgoing *o)
 {
-	uint64_t at = 0, n;
+	uint64_t at = o->at, end = o->at + o->bytes, n;
 	int err = 0;
 
-	while (at < p->out_bytes && !err) {
-		if (send_chunk(d, p, at)) {
-			at += RIG_RMT_SLOT_BYTES;
-			continue;
-		}
-		n = p->out_bytes - at < RIG_RMT_DATA_BYTES ? p->out_bytes - at : RIG_RMT_DATA_BYTES;
+	for (; at < end && !err; at += n) {
+		n = end - at < RIG_RMT_DATA_BYTES ? end - at : RIG_RMT_DATA_BYTES;
 		err = send_data(d, p, at, n);
-		at += n;
 	}
+	return err;
+}
+
+static void send_bytes(struct device *d, struct pending *p)
+{
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < p->noutgoing && !err; i++)
+		if (!p->outgoing[i].parcel)
+			err = send_messages(d, p, &p->outgoing[i]);
+	parcels_send(d, p);
 }
 
 static uint32_t row_words(const struct device *d)
@@ -169,17 +157,16 @@ static void say_reached(struct device *d, struct pending *p)
 
 static void complete(struct device *d, struct pending *p)
 {
-	uses_let(d, &p->uses);
-	if (p->fetched)
+	if (p->fetched && p->parcel)
+		parcel_ready(d, p);
+	else if (p->fetched)
 		(void)fetch_send(d->session, p->machine, p->fetch, p->out->host, p->out_bytes);
 	if (!p->own && p->out)
 		send_bytes(d, p);
 	if (!p->own)
 		say_reached(d, p);
 	remove_first(d);
-	staging_give(d, p->in);
-	staging_give(d, p->out);
-	free(p);
+	pending_free(d, p);
 }
 
 void *done_run(void *device)

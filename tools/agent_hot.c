@@ -23,13 +23,11 @@ struct built {
 	struct rig_run run;
 	struct rig_wait waits[RIG_RMT_WAITS];
 	uint32_t nwaits, nlaunches;
-	struct uses uses; /* the pending's, once handed over */
-	uint64_t shown;   /* the device's value, once handed over */
+	uint64_t shown; /* the device's value, once handed over */
 };
 
-static void unbuild(struct device *d, struct built *b)
+static void unbuild(struct built *b)
 {
-	uses_let(d, &b->uses);
 	free(b->parts);
 	free(b->args);
 	free(b->scratch);
@@ -63,8 +61,6 @@ static int build_launch(
 	if (known) {
 		launch->code = d->functions[from->function - 1].entry.code;
 		launch->launch = d->functions[from->function - 1].entry.launch;
-		uses_add(&b->uses, true, d->functions[from->function - 1].image);
-		d->images[d->functions[from->function - 1].image - 1].holds++;
 	}
 	(void)pthread_mutex_unlock(&d->lock);
 	if (!known)
@@ -91,9 +87,8 @@ static bool fits(uint64_t offset, uint64_t pitch, uint64_t row_bytes, uint64_t r
 }
 
 /* Bytes of sides that are not the device's lie in staging memory, row after row. */
-static int build_side(struct device *d, struct uses *uses, struct rig_copy_side *to,
-        const struct rig_rmt_side *from, const struct rig_rmt_part *part, const struct staging *staging,
-        uint64_t *at)
+static int build_side(struct device *d, struct rig_copy_side *to, const struct rig_rmt_side *from,
+        const struct rig_rmt_part *part, const struct staging *staging, uint64_t *at)
 {
 	struct rig_location location;
 	uint64_t bytes = 0;
@@ -107,9 +102,7 @@ static int build_side(struct device *d, struct uses *uses, struct rig_copy_side 
 		*at += part->row_bytes * part->rows;
 		return 0;
 	}
-	region = region_hold(d, from->region, &bytes);
-	if (region)
-		uses_add(uses, false, from->region);
+	region = device_region(d, from->region, &bytes);
 	if (!region || !fits(from->offset, from->pitch, part->row_bytes, part->rows, bytes))
 		return rig_error_set(
 		        -EPROTO, "a copy names what is not in a region (number %" PRIu32 ")", from->region);
@@ -131,8 +124,7 @@ static int build(struct device *d, const struct rig_rmt_work *work, const struct
 	b->parts = calloc(work->nparts + 1, sizeof(*b->parts));
 	b->args = aligned_alloc(ALIGN, args_bytes(work) + ALIGN);
 	b->scratch = aligned_alloc(ALIGN, ((size_t)work->nparts + 1) * RIG_SCRATCH);
-	/* The sides of copies, the images of launches. */
-	if (uses_make(&b->uses, 2 * work->nparts) || !b->parts || !b->args || !b->scratch)
+	if (!b->parts || !b->args || !b->scratch)
 		return rig_error_set(-ENOMEM, "the agent has no memory for the work");
 	memset(b->scratch, 0, ((size_t)work->nparts + 1) * RIG_SCRATCH);
 	b->run.args = b->args;
@@ -159,9 +151,9 @@ static int build(struct device *d, const struct rig_rmt_work *work, const struct
 			copy->rows = from->rows;
 			copy->fill = from->fill;
 			copy->byte = from->byte;
-			err = build_side(d, &b->uses, &copy->dst, &from->dst, from, out, &out_at);
+			err = build_side(d, &copy->dst, &from->dst, from, out, &out_at);
 			if (!err && !from->fill)
-				err = build_side(d, &b->uses, &copy->src, &from->src, from, in, &in_at);
+				err = build_side(d, &copy->src, &from->src, from, in, &in_at);
 		}
 	}
 	return err;
@@ -204,8 +196,6 @@ static int await_reached(struct device *d, struct device *other, uint64_t shown)
 {
 	int err = 0;
 
-	if (!device_hold(other))
-		return -ECANCELED;
 	(void)pthread_mutex_lock(&other->lock);
 	while (device_shown(other) < shown && !err) {
 		if (device_is_ending(other) || device_is_ending(d))
@@ -214,7 +204,6 @@ static int await_reached(struct device *d, struct device *other, uint64_t shown)
 			nap(other, LOOK_MS);
 	}
 	(void)pthread_mutex_unlock(&other->lock);
-	device_let(other);
 	return err;
 }
 
@@ -270,8 +259,6 @@ static int submit(struct device *d, struct built *b, uint32_t nparts, struct pen
 	int answer;
 
 	p->shown = b->shown = value;
-	p->uses = b->uses;
-	b->uses = (struct uses){0};
 	append(d, p);
 	answer = d->hot->submit(d->facts.edge, value, b->parts, nparts, b->waits, b->nwaits, &b->run,
 	        b->scratch, times, &failure);
@@ -341,9 +328,7 @@ static int hand_over(struct device *d, struct built *b, uint32_t nparts, struct 
 		if (err == -EINVAL)
 			device_lose(d, "it never runs this: %s", rig_error());
 	}
-	staging_give(d, p->in);
-	staging_give(d, p->out);
-	free(p);
+	pending_free(d, p);
 	return err ? err : -ECANCELED;
 }
 
@@ -358,6 +343,7 @@ static struct pending *make_pending(bool own)
 
 static int copy_part(struct built *b, const struct rig_copy_part *copy, const struct device *d)
 {
+	memset(b, 0, sizeof(*b));
 	b->parts = calloc(1, sizeof(*b->parts));
 	b->scratch = aligned_alloc(ALIGN, RIG_SCRATCH);
 	if (!b->parts || !b->scratch)
@@ -377,18 +363,17 @@ int hot_copy(struct device *d, uintptr_t dst, uint64_t dst_at, uintptr_t src, ui
 	        .row_bytes = bytes,
 	        .rows = 1};
 	struct pending *p = make_pending(true);
-	struct built b = {0};
+	struct built b;
 	int err = p ? copy_part(&b, &copy, d) : -ENOMEM;
 
 	if (err) {
-		unbuild(d, &b);
 		free(p);
 		return err;
 	}
 	err = hand_over(d, &b, 1, p);
 	if (!err)
 		err = await_reached(d, d, b.shown);
-	unbuild(d, &b);
+	unbuild(&b);
 	return err;
 }
 
@@ -409,83 +394,59 @@ static int check_staged(
 
 /* ---- Bytes that come with a value ---- */
 
-enum { BULK_HEAD = 4 + 8 + 8 + 4 };
-
-uint64_t chunk_of(const struct item *item)
-{
-	struct rig_rmt_in in = rig_rmt_in_of(item->payload, item->bytes);
-
-	(void)rig_rmt_get_bytes(&in, BULK_HEAD);
-	return rig_rmt_get64(&in);
-}
-
-/* A chunk of the bulk rail. */
-static int lay_chunk(struct device *d, struct rig_rmt_in *in, uint8_t *to, uint64_t most, uint64_t *taken)
-{
-	uint32_t n = rig_rmt_get32(in);
-	uint64_t count = rig_rmt_get64(in);
-	const struct rig_remote_end *end = rig_rmt_bulk_end(&d->session->bulk);
-	const uint8_t *bytes = end && count < RIG_RAIL_FAILED ? rig_rmt_bulk_at(end, count) : NULL;
-	int err = rig_rmt_in_end(in) || !bytes || !n || n > most || n > RIG_RMT_SLOT_BYTES ? -EPROTO : 0;
-
-	if (!err)
-		err = rails_await(d, end, RIG_REMOTE_ARRIVED, count);
-	if (!err) {
-		memcpy(to, bytes, n);
-		*taken = n;
-	}
-	if (err != -EPROTO)
-		session_credit(d->session, count);
-	rig_remote_end_put(end);
-	return err;
-}
-
 /* Bytes [at + *done, ...) of a value's, at most up to at + bytes. */
 static int lay_item(struct device *d, const struct rig_rmt_work *work, const struct item *item, uint8_t *to,
         uint64_t at, uint64_t bytes, uint64_t *done)
 {
 	struct rig_rmt_in in = rig_rmt_in_of(item->payload, item->bytes);
 	uint32_t device = rig_rmt_get32(&in);
-	uint64_t value = rig_rmt_get64(&in), from = rig_rmt_get64(&in), taken = in.left;
-	int err = 0;
+	uint64_t value = rig_rmt_get64(&in), from = rig_rmt_get64(&in);
 
-	if (in.bad || device != d->id || value != work->value || from != at + *done) {
-		err = -EPROTO;
-	} else if (item->kind == RIG_RMT_BULK) {
-		err = lay_chunk(d, &in, to + from, bytes - *done, &taken);
-	} else if (item->kind != RIG_RMT_DATA || !in.left || in.left > bytes - *done) {
-		err = -EPROTO;
-	} else {
-		memcpy(to + from, in.at, in.left);
-	}
-	if (err == -EPROTO)
+	if (in.bad || item->kind != RIG_RMT_DATA || device != d->id || value != work->value ||
+	        from != at + *done || !in.left || in.left > bytes - *done) {
 		session_fail(d->session, "malformed: bytes that no value waits for");
-	*done += taken;
-	return err;
+		return -EPROTO;
+	}
+	memcpy(to + from, in.at, in.left);
+	*done += in.left;
+	return 0;
 }
 
-/* Lays down what comes for a value: the controller's in DATA messages, in the order of the parts, and what
-   other agents send. */
-static int lay_part(struct device *d, const struct rig_rmt_work *work, const struct rig_rmt_part *part,
-        uint8_t *to, uint64_t at)
+static int lay_messages(
+        struct device *d, const struct rig_rmt_work *work, uint8_t *to, uint64_t at, uint64_t bytes)
 {
-	uint64_t bytes = part->row_bytes * part->rows, done = 0;
+	uint64_t done = 0;
 	int err = 0;
 
-	if (part->src.where == RIG_RMT_FOREIGN)
-		return fetch_take(d, part->src.region, to + at, bytes);
 	while (done < bytes && !err) {
 		struct item *item = queue_pop(&d->hot_queue, LOOK_MS);
 
 		if (device_is_ending(d) || queue_is_closed(&d->hot_queue))
 			err = -ECANCELED;
-		if (item && err && item->kind == RIG_RMT_BULK)
-			session_credit(d->session, chunk_of(item));
 		if (item && !err)
 			err = lay_item(d, work, item, to, at, bytes, &done);
 		free(item);
 	}
 	return err;
+}
+
+/* Lays down what comes for a part: the controller's bytes, or what other agents send. */
+static int lay_part(
+        struct device *d, const struct rig_rmt_work *work, uint32_t index, uint8_t *to, uint64_t at)
+{
+	const struct rig_rmt_part *part = &work->parts[index];
+	uint64_t bytes = part->row_bytes * part->rows;
+
+	switch (part->src.where) {
+	case RIG_RMT_FOREIGN:
+		return fetch_take(d, part->src.region, to + at, bytes);
+	case RIG_RMT_FOREIGN_PARCEL:
+		return parcel_fetch(d, &part->src, to + at, bytes);
+	case RIG_RMT_LOCAL_PARCEL:
+		return parcel_take(d, work->value, index, to + at, bytes);
+	default:
+		return lay_messages(d, work, to, at, bytes);
+	}
 }
 
 static int lay_down(struct device *d, const struct rig_rmt_work *work, uint8_t *to)
@@ -499,7 +460,7 @@ static int lay_down(struct device *d, const struct rig_rmt_work *work, uint8_t *
 
 		if (part->kind != RIG_COPY || part->fill || part->src.where == RIG_RMT_HERE)
 			continue;
-		err = lay_part(d, work, part, to, at);
+		err = lay_part(d, work, i, to, at);
 		at += part->row_bytes * part->rows;
 	}
 	return err;
@@ -589,17 +550,63 @@ int hot_check(struct device *d, const struct rig_rmt_work *work)
 	          : rig_error_set(-ENOMEM, "the agent's machine has no pinned memory");
 
 	if (any)
-		unbuild(d, &b);
+		unbuild(&b);
 	staging_give(d, any);
 	return err;
 }
 
-static void do_work(struct device *d, struct rig_rmt_work *work)
+/* What the value brings the controller, as build lays it into staging memory. */
+static int note_outgoing(const struct rig_rmt_work *work, struct pending *p)
+{
+	uint64_t at = 0;
+	uint32_t i;
+
+	p->outgoing = calloc(work->nparts + 1, sizeof(*p->outgoing));
+	for (i = 0; p->outgoing && i < work->nparts; i++) {
+		const struct rig_rmt_part *part = &work->parts[i];
+		uint64_t bytes = part->row_bytes * part->rows;
+
+		if (part->kind != RIG_COPY || part->dst.where == RIG_RMT_HERE)
+			continue;
+		p->outgoing[p->noutgoing++] = (struct outgoing){.at = at,
+		        .bytes = bytes,
+		        .parcel = part->dst.where == RIG_RMT_LOCAL_PARCEL,
+		        .ticket = part->dst.ticket};
+		at += bytes;
+	}
+	return p->outgoing ? 0 : -ENOMEM;
+}
+
+static struct pending *make_value(const struct rig_rmt_work *work)
 {
 	struct pending *p = make_pending(false);
+
+	if (p && note_outgoing(work, p)) {
+		free(p);
+		p = NULL;
+	}
+	return p;
+}
+
+/* What came before did not come: the stop that follows is waited for, so that nothing overtakes it. */
+static void await_end(struct device *d)
+{
+	(void)pthread_mutex_lock(&d->lock);
+	while (!device_is_ending(d))
+		nap(d, LOOK_MS);
+	(void)pthread_mutex_unlock(&d->lock);
+}
+
+static void do_work(struct device *d, struct rig_rmt_work *work)
+{
+	struct pending *p = make_value(work);
 	struct built b = {0};
 	bool steps = has_steps(d, work);
 	int err = p ? 0 : rig_error_set(-ENOMEM, "the agent has no memory for work");
+
+	/* Tickets that nobody answers would be waited for until the job ends. */
+	if (err)
+		session_fail(d->session, "%s", rig_error());
 
 	if (!err)
 		err = steps ? do_steps(d, work, &b) : stage(d, work, p);
@@ -615,32 +622,26 @@ static void do_work(struct device *d, struct rig_rmt_work *work)
 		p = NULL;
 	} else if (err == -EPROTO) {
 		session_fail(d->session, "malformed: %s", rig_error());
+	} else if (err == -ECONNABORTED) {
+		await_end(d);
 	} else if (err != -ECANCELED || !device_is_ending(d)) {
 		device_lose(d, "%s", rig_error());
 	}
-	if (p) {
-		staging_give(d, p->in);
-		staging_give(d, p->out);
-		free(p);
-	}
-	unbuild(d, &b);
+	pending_free(d, p);
+	unbuild(&b);
 }
 
-/* What a fetch copies from, in *p, *uses and *copy; an error has its text in rig_error(). */
-static int prepare_fetch(struct device *d, const struct rig_rmt_fetch *f, struct rig_copy_part *copy,
-        struct pending *p, struct uses *uses)
+/* What a fetch copies from, in *p and *copy; an error has its text in rig_error(). */
+static int prepare_fetch(
+        struct device *d, const struct rig_rmt_fetch *f, struct rig_copy_part *copy, struct pending *p)
 {
 	uint64_t bytes = f->row_bytes * f->rows, size = 0;
+	void *region = device_region(d, f->region, &size);
 	struct rig_location at;
-	void *region;
 
-	if (uses_make(uses, 1))
-		return rig_error_set(-ENOMEM, "the agent has no memory");
-	region = region_hold(d, f->region, &size);
 	/* A region that is gone was another, lost device's to copy. */
 	if (!region)
 		return rig_error_set(-ENOENT, "%s has no such region any more", d->name);
-	uses_add(uses, false, f->region);
 	if (!fits(f->offset, f->pitch, f->row_bytes, f->rows, size)) {
 		session_fail(d->session, "malformed: a copy from what is not in a region");
 		return -EPROTO;
@@ -656,6 +657,7 @@ static int prepare_fetch(struct device *d, const struct rig_rmt_fetch *f, struct
 	copy->rows = f->rows;
 	p->out_bytes = bytes;
 	p->fetched = true;
+	p->parcel = f->parcel;
 	p->fetch = f->id;
 	p->machine = f->machine;
 	return 0;
@@ -667,8 +669,7 @@ static void do_fetch(struct device *d, const struct rig_rmt_fetch *f)
 	struct rig_copy_part copy = {0};
 	struct pending *p = make_pending(true);
 	struct built b = {0};
-	int err = p ? prepare_fetch(d, f, &copy, p, &b.uses)
-	            : rig_error_set(-ENOMEM, "the agent has no memory");
+	int err = p ? prepare_fetch(d, f, &copy, p) : rig_error_set(-ENOMEM, "the agent has no memory");
 
 	if (!err)
 		err = copy_part(&b, &copy, d);
@@ -681,11 +682,8 @@ static void do_fetch(struct device *d, const struct rig_rmt_fetch *f)
 	}
 	if (err && err != -EPROTO)
 		fetch_refuse(d->session, f->machine, f->id, rig_error());
-	if (p) {
-		staging_give(d, p->out);
-		free(p);
-	}
-	unbuild(d, &b);
+	pending_free(d, p);
+	unbuild(&b);
 }
 
 static void take(struct device *d, const struct item *item)

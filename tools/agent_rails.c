@@ -12,7 +12,6 @@
 #include "clock.h"
 #include "rail.h"
 #include "rig_remote.h"
-#include "rmt_draft.h"
 #include "rmt_rail_over.h"
 #include "thread.h"
 
@@ -39,11 +38,10 @@ struct kept_end {
 
 struct rails {
 	struct rig_rails *_Atomic engine;
-	struct link *links;         /* the control thread's */
-	struct rig_rmt_draft draft; /* the same */
 
 	pthread_mutex_t lock;
 	pthread_cond_t moved;
+	struct link *links; /* changed by the control thread alone */
 	struct kept_end *ends;
 };
 
@@ -130,8 +128,10 @@ static struct link *add_link(struct session *s, uint32_t peer)
 	if (!l)
 		return NULL;
 	l->peer = peer;
+	(void)pthread_mutex_lock(&s->rails->lock);
 	l->next = s->rails->links;
 	s->rails->links = l;
+	(void)pthread_mutex_unlock(&s->rails->lock);
 	return l;
 }
 
@@ -140,9 +140,11 @@ static void drop_link(struct session *s, struct link *link)
 {
 	struct link **at;
 
+	(void)pthread_mutex_lock(&s->rails->lock);
 	for (at = &s->rails->links; *at != link; at = &(*at)->next)
 		;
 	*at = link->next;
+	(void)pthread_mutex_unlock(&s->rails->lock);
 	rig_rail_link_put(link->link);
 	free(link);
 }
@@ -220,11 +222,40 @@ static int finish_link(struct session *s, const struct rig_rmt_rail *r)
 		get_blob(r, &answer);
 		err = rig_rail_link_finish(l->link, &answer, &deadline);
 	}
-	if (err)
+	if (err) {
 		drop_link(s, l);
-	else
-		l->stands = true;
-	return err;
+		return err;
+	}
+	(void)pthread_mutex_lock(&s->rails->lock);
+	l->stands = true;
+	(void)pthread_mutex_unlock(&s->rails->lock);
+	return 0;
+}
+
+static struct rails *rails_of(struct session *s)
+{
+	struct rails *r;
+
+	(void)pthread_mutex_lock(&s->lock);
+	r = s->rails;
+	(void)pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+struct rig_rail_link *rails_link_to(struct session *s, uint32_t machine)
+{
+	struct rig_rail_link *link = NULL;
+	struct rails *r = rails_of(s);
+	struct link *l;
+
+	if (!r)
+		return NULL;
+	(void)pthread_mutex_lock(&r->lock);
+	for (l = r->links; l; l = l->next)
+		if (l->peer == machine && l->stands)
+			link = l->link;
+	(void)pthread_mutex_unlock(&r->lock);
+	return link;
 }
 
 /* ---- Ends ---- */
@@ -249,19 +280,14 @@ static int keep_end(struct rails *r, uint64_t rail, const struct rig_remote_end 
 static int make_end(struct session *s, const struct rig_rmt_rail *r, struct rig_rmt_out *out)
 {
 	struct link *l = find_link(s, r->peer);
-	struct rig_rmt_draft *draft;
 	const struct rig_remote_end *end;
 	struct rig_rail_blob blob;
 	int err;
 
 	if (!l || !l->stands)
 		return rig_error_set(-ENOENT, "no link to machine %" PRIu32, r->peer);
-	draft = &s->rails->draft;
-	err = rig_rmt_draft_add(draft, r);
-	if (!err)
-		err = rig_rail_make(l->link, r->rail, draft->send.at, draft->send.n, draft->receive.at,
-		        draft->receive.n, &blob, &end);
-	rig_rmt_draft_drop(draft);
+	err = rig_rail_make(
+	        l->link, r->rail, r->transfers, r->nsend, r->transfers + r->nsend, r->nreceive, &blob, &end);
 	if (!err)
 		err = keep_end(s->rails, r->rail, end);
 	if (!err)
@@ -272,12 +298,9 @@ static int make_end(struct session *s, const struct rig_rmt_rail *r, struct rig_
 const struct rig_remote_end *rails_end_of(struct session *s, uint64_t rail)
 {
 	const struct rig_remote_end *end = NULL;
-	struct rails *r;
+	struct rails *r = rails_of(s);
 	struct kept_end *kept;
 
-	(void)pthread_mutex_lock(&s->lock);
-	r = s->rails;
-	(void)pthread_mutex_unlock(&s->lock);
 	if (!r)
 		return NULL;
 	(void)pthread_mutex_lock(&r->lock);
@@ -381,20 +404,6 @@ static int halt(struct session *s)
 	return 0;
 }
 
-static int use_bulk(struct session *s, const struct rig_rmt_rail *r)
-{
-	const struct rig_remote_end *end = rails_end_of(s, r->rail);
-
-	if (!end)
-		return rig_error_set(-ENOENT, "no end of rail %" PRIu64, r->rail);
-	/* What chunks name lies in its areas. */
-	if (end->inbound.bytes == (size_t)RIG_RMT_SLOTS * RIG_RMT_SLOT_BYTES &&
-	        end->outbound.bytes == end->inbound.bytes)
-		rig_rmt_bulk_open(&s->bulk, end);
-	rig_remote_end_put(end);
-	return 0;
-}
-
 static int dispatch(struct session *s, const struct rig_rmt_rail *r, struct rig_rmt_out *out)
 {
 	switch (r->op) {
@@ -405,13 +414,8 @@ static int dispatch(struct session *s, const struct rig_rmt_rail *r, struct rig_
 		return finish_link(s, r);
 	case RIG_RMT_RAIL_MAKE:
 		return make_end(s, r, out);
-	case RIG_RMT_RAIL_MORE:
-		return s->rails ? rig_rmt_draft_add(&s->rails->draft, r)
-		                : rig_error_set(-ENOENT, "no link for rail %" PRIu64, r->rail);
 	case RIG_RMT_RAIL_JOIN:
 		return join_end(s, r);
-	case RIG_RMT_RAIL_BULK:
-		return use_bulk(s, r);
 	case RIG_RMT_RAIL_DROP:
 		if (s->rails)
 			(void)drop_end(s->rails, r->rail);
@@ -439,13 +443,9 @@ int rails_request(struct session *s, struct rig_rmt_in *in, struct rig_rmt_out *
 
 void rails_fail(struct session *s, const char *why)
 {
-	struct rails *r;
-	struct rig_rails *engine;
+	struct rails *r = rails_of(s);
+	struct rig_rails *engine = r ? atomic_load(&r->engine) : NULL;
 
-	(void)pthread_mutex_lock(&s->lock);
-	r = s->rails;
-	(void)pthread_mutex_unlock(&s->lock);
-	engine = r ? atomic_load(&r->engine) : NULL;
 	if (engine)
 		rig_rails_fail(engine, why);
 }
@@ -461,6 +461,8 @@ void rails_end(struct session *s)
 		rails_fail(s, s->reason);
 	else
 		(void)halt(s);
+	if (atomic_load(&r->engine))
+		rig_rails_down(atomic_load(&r->engine));
 	while (r->ends)
 		(void)drop_end(r, r->ends->rail);
 	while (r->links) {
@@ -479,7 +481,6 @@ void rails_free(struct session *s)
 	/* Not before: threads of devices and peers may be telling it a failure. */
 	if (atomic_load(&r->engine))
 		rig_rails_close(atomic_load(&r->engine));
-	rig_rmt_draft_drop(&r->draft);
 	(void)pthread_cond_destroy(&r->moved);
 	(void)pthread_mutex_destroy(&r->lock);
 	free(r);

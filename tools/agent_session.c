@@ -20,12 +20,9 @@ enum {
 int session_send(
         struct session *s, uint8_t kind, const struct rig_rmt_out *out, const void *body, size_t bytes)
 {
-	int err = out->bad ? -ENOMEM : rig_rmt_chan_send(s->chan, kind, out->at, out->used, body, bytes);
-
-	/* The controller waits for it in vain. What befalls the connection is the reader's to say. */
-	if (err == -ENOMEM || err == -EMSGSIZE)
-		session_fail(s, "a message to the controller (kind %u) did not go: %s", kind, strerror(-err));
-	return err;
+	if (out->bad)
+		return -ENOMEM;
+	return rig_rmt_chan_send(s->chan, kind, out->at, out->used, body, bytes);
 }
 
 int session_answer(
@@ -89,15 +86,6 @@ void session_await_halts(struct session *s)
 	while (s->nhalted < s->ndevices)
 		(void)pthread_cond_wait(&s->changed, &s->lock);
 	(void)pthread_mutex_unlock(&s->lock);
-}
-
-void session_credit(struct session *s, uint64_t chunk)
-{
-	struct rig_rmt_out out = {0};
-
-	rig_rmt_put64(&out, chunk);
-	(void)session_send(s, RIG_RMT_CREDIT, &out, NULL, 0);
-	rig_rmt_out_free(&out);
 }
 
 struct device *session_device(struct session *s, uint32_t id)
@@ -178,8 +166,8 @@ static void take_control(struct session *s, const struct item *item)
 	case RIG_RMT_FETCH:
 		refuse_fetch(s, item);
 		break;
-	case RIG_RMT_BULK:
-		session_credit(s, chunk_of(item));
+	case RIG_RMT_SUBMIT:
+		parcels_give_up(s, item->payload, item->bytes);
 		break;
 	default:
 		do_link(s, item->kind, &in);
@@ -224,9 +212,8 @@ static void *beat_run(void *session)
 /* -EPROTO, or -ENOMEM. */
 static int to_device(struct session *s, uint8_t kind, const uint8_t *payload, size_t n)
 {
-	bool bulk = kind == RIG_RMT_BULK,
-	     hot = bulk || kind == RIG_RMT_DATA || kind == RIG_RMT_SUBMIT || kind == RIG_RMT_FETCH;
-	bool numbered = !bulk && kind != RIG_RMT_DATA && kind != RIG_RMT_FREE && kind != RIG_RMT_CODE &&
+	bool hot = kind == RIG_RMT_DATA || kind == RIG_RMT_SUBMIT || kind == RIG_RMT_FETCH;
+	bool numbered = kind != RIG_RMT_DATA && kind != RIG_RMT_FREE && kind != RIG_RMT_CODE &&
 	                kind != RIG_RMT_UNLOAD;
 	struct rig_rmt_in in = rig_rmt_in_of(payload, n);
 	struct device *d;
@@ -243,25 +230,11 @@ static int to_device(struct session *s, uint8_t kind, const uint8_t *payload, si
 	if (queue_push(hot ? &d->hot_queue : &d->cold_queue, kind, payload, n))
 		return 0;
 	/* Work of a device that is ending goes nowhere; who waits for its bytes is told. */
-	if (kind == RIG_RMT_FETCH || bulk)
+	if (kind == RIG_RMT_FETCH || kind == RIG_RMT_SUBMIT)
 		return queue_push(&s->control, kind, payload, n) ? 0 : -ENOMEM;
 	return (hot && device_is_ending(d)) || queue_is_closed(hot ? &d->hot_queue : &d->cold_queue)
 	               ? 0
 	               : -ENOMEM;
-}
-
-/* The reader waits for nobody, so it sends nothing itself. */
-static int refuse_open(struct session *s, uint32_t request, const char *text)
-{
-	struct rig_rmt_answer answer = {.request = request, .status = -ENOSPC};
-	struct rig_rmt_out out = {0};
-	int err;
-
-	(void)snprintf(answer.text, sizeof(answer.text), "%s", text);
-	rig_rmt_answer_put(&out, &answer);
-	err = out.bad ? -ENOMEM : rig_rmt_post_send(&s->post, s->chan, RIG_RMT_ANSWER, out.at, out.used);
-	rig_rmt_out_free(&out);
-	return err;
 }
 
 static int open_device(struct session *s, const uint8_t *payload, size_t n)
@@ -277,23 +250,16 @@ static int open_device(struct session *s, const uint8_t *payload, size_t n)
 	if (s->ndevices < AGENT_DEVICES)
 		d = device_make(s, s->ndevices, name);
 	if (!d) {
-		return refuse_open(s, request,
+		(void)session_answer(s, request, -ENOSPC,
 		        s->ndevices < AGENT_DEVICES ? "the agent has no memory or threads left"
-		                                    : "this connection opened all the devices it may");
+		                                    : "this connection opened all the devices it may",
+		        NULL, 0);
+		return 0;
 	}
 	(void)pthread_mutex_lock(&s->lock);
 	s->devices[s->ndevices++] = d;
 	(void)pthread_mutex_unlock(&s->lock);
 	return queue_push(&d->cold_queue, RIG_RMT_OPEN, payload, n) ? 0 : -ENOMEM;
-}
-
-static int take_credit(struct session *s, const uint8_t *payload, size_t n)
-{
-	struct rig_rmt_in in = rig_rmt_in_of(payload, n);
-	uint64_t chunk = rig_rmt_get64(&in);
-
-	rig_rmt_bulk_credit(&s->bulk, chunk);
-	return rig_rmt_in_end(&in);
 }
 
 static int take(struct session *s, uint8_t kind, const uint8_t *payload, size_t n)
@@ -320,11 +286,10 @@ static int take(struct session *s, uint8_t kind, const uint8_t *payload, size_t 
 	case RIG_RMT_STOP:
 	case RIG_RMT_SUBMIT:
 	case RIG_RMT_DATA:
-	case RIG_RMT_BULK:
 	case RIG_RMT_FETCH:
 		return to_device(s, kind, payload, n);
-	case RIG_RMT_CREDIT:
-		return take_credit(s, payload, n);
+	case RIG_RMT_VOID:
+		return parcel_void(s, payload, n);
 	case RIG_RMT_CLOSE:
 		return -ESHUTDOWN;
 	default:
@@ -345,7 +310,7 @@ static void told_failed(struct session *s, const uint8_t *payload, size_t n)
 static void read_all(struct session *s)
 {
 	const uint8_t *payload;
-	uint8_t kind = 0;
+	uint8_t kind;
 	size_t n;
 	int err;
 
@@ -394,6 +359,7 @@ static void end(struct session *s)
 	peers_free(s);
 	rails_free(s);
 	fetch_drop_all(s);
+	parcels_free(s);
 }
 
 static struct session *make(struct agent *agent, struct rig_rmt_chan *chan, const struct rig_rmt_join *join)
@@ -406,8 +372,6 @@ static struct session *make(struct agent *agent, struct rig_rmt_chan *chan, cons
 	s->chan = chan;
 	s->join = *join;
 	queue_init(&s->control);
-	rig_rmt_bulk_init(&s->bulk);
-	rig_rmt_post_init(&s->post);
 	(void)pthread_mutex_init(&s->lock, NULL);
 	(void)pthread_cond_init(&s->changed, NULL);
 	return s;
@@ -416,8 +380,6 @@ static struct session *make(struct agent *agent, struct rig_rmt_chan *chan, cons
 static void unmake(struct session *s)
 {
 	queue_fini(&s->control);
-	rig_rmt_post_fini(&s->post);
-	rig_rmt_bulk_fini(&s->bulk);
 	(void)pthread_cond_destroy(&s->changed);
 	(void)pthread_mutex_destroy(&s->lock);
 	free(s);
@@ -493,16 +455,15 @@ static int read_join(struct rig_rmt_chan *chan, struct rig_rmt_join *join)
 	return err;
 }
 
-/* From the strangers to those who have the key; false: as many jobs as may be are served. Connections of other
-   agents belong to jobs that are. */
-static bool admit(struct agent *agent, bool proven, bool is_job)
+/* From the strangers to those who have the key; false: as many as may be are served. */
+static bool admit(struct agent *agent, bool proven)
 {
 	bool admitted;
 
 	(void)pthread_mutex_lock(&agent->lock);
 	agent->nstrangers--;
-	admitted = proven && (!is_job || agent->nsessions < AGENT_SESSIONS);
-	if (admitted && is_job)
+	admitted = proven && agent->nsessions < AGENT_SESSIONS;
+	if (admitted)
 		agent->nsessions++;
 	(void)pthread_mutex_unlock(&agent->lock);
 	return admitted;
@@ -521,12 +482,11 @@ static void serve_any(struct agent *agent, struct rig_rmt_chan *chan, const stru
 {
 	rig_rmt_chan_set_silence(chan, join->silence_ms);
 	if (join->role == RIG_RMT_AGENT) {
-		peer_serve(agent, chan, join);
+		(void)peer_serve(agent, chan, join);
 		return;
 	}
 	serve(agent, chan, join);
 	rig_rmt_chan_free(chan);
-	leave(agent);
 }
 
 void *session_run(void *served_socket)
@@ -534,18 +494,19 @@ void *session_run(void *served_socket)
 	struct served_socket *socket = served_socket;
 	struct agent *agent = socket->agent;
 	struct rig_rmt_chan *chan = NULL;
-	struct rig_rmt_join join = {0};
+	struct rig_rmt_join join;
 	int err = rig_rmt_chan_accept(socket->fd, &agent->key, RIG_RMT_DIAL_MS, RIG_RMT_SILENCE_MS, &chan);
 
 	free(socket);
 	if (!err)
 		err = read_join(chan, &join);
-	if (!admit(agent, !err, join.role != RIG_RMT_AGENT)) {
+	if (!admit(agent, !err)) {
 		agent_log(agent, "a connection was refused: %s",
 		        err ? rig_error() : "as many jobs as may be are served");
 		rig_rmt_chan_free(chan);
 		return NULL;
 	}
 	serve_any(agent, chan, &join);
+	leave(agent);
 	return NULL;
 }

@@ -78,8 +78,7 @@ void staging_give(struct device *d, struct staging *s)
 	if (!s)
 		return;
 	(void)pthread_mutex_lock(&d->lock);
-	/* Work that is under way when the device ends may use it still. */
-	keep = device_is_ending(d) || d->free_bytes + s->bytes <= KEEP_BYTES;
+	keep = d->free_bytes + s->bytes <= KEEP_BYTES;
 	if (keep) {
 		s->next = d->free;
 		d->free = s;
@@ -88,6 +87,21 @@ void staging_give(struct device *d, struct staging *s)
 	(void)pthread_mutex_unlock(&d->lock);
 	if (!keep)
 		unmake(d, s);
+}
+
+void pending_free(struct device *d, struct pending *p)
+{
+	uint32_t i;
+
+	for (i = 0; p && i < p->noutgoing; i++)
+		if (p->outgoing[i].parcel && !p->outgoing[i].begun)
+			parcel_give_up(d->session, p->outgoing[i].ticket.number);
+	if (!p)
+		return;
+	staging_give(d, p->in);
+	staging_give(d, p->out);
+	free(p->outgoing);
+	free(p);
 }
 
 void staging_drop(struct device *d)

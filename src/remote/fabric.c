@@ -156,3 +156,8 @@ void rig_fabric_unregister(struct rig_fabric_memory *memory)
 		(void)fi_close(&memory->mr->fid);
 	*memory = (struct rig_fabric_memory){0};
 }
+
+bool rig_fabric_connects(const struct rig_fabric *fabric)
+{
+	return fabric->connected;
+}

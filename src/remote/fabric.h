@@ -41,6 +41,9 @@ void rig_fabric_close(struct rig_fabric *fabric);
 /* Writes up to so many bytes leave their source before rig_conn_write returns, and have no completion. */
 size_t rig_fabric_inject_bytes(const struct rig_fabric *fabric);
 
+/* Whether it has connections, whose close ends what peers write. */
+bool rig_fabric_connects(const struct rig_fabric *fabric);
+
 /* ---- Memory -------------------------------------------------------------------------------------------- */
 
 /* Registered memory. Zeroed: none. */
@@ -86,6 +89,10 @@ int rig_conn_finish(struct rig_conn *conn, const struct rig_conn_address *peer,
 
 /* Disconnects and frees it. NULL is allowed. */
 void rig_conn_close(struct rig_conn *conn);
+
+/* Where connections are: the peer reaches no memory through it any more, and nothing can be written. The rest
+   of it stays until the close. Elsewhere nothing. */
+void rig_conn_cut(struct rig_conn *conn);
 
 /* The provider's part of an operation, first in what a caller names as `context`. */
 struct rig_conn_op {

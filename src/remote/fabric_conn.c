@@ -148,13 +148,23 @@ static void close_fid(struct fid *fid)
 	(void)fi_close(fid);
 }
 
+void rig_conn_cut(struct rig_conn *conn)
+{
+	if (!conn->fabric->connected || !conn->ep)
+		return;
+	if (conn->state == RIG_CONN_STANDS)
+		(void)fi_shutdown(conn->ep, 0);
+	close_fid(&conn->ep->fid);
+	conn->ep = NULL;
+	conn->state = RIG_CONN_BROKEN;
+}
+
 void rig_conn_close(struct rig_conn *conn)
 {
 	if (!conn)
 		return;
 	rig_conn_stop_listening(conn);
-	if (conn->ep && conn->state == RIG_CONN_STANDS && conn->fabric->connected)
-		(void)fi_shutdown(conn->ep, 0);
+	rig_conn_cut(conn);
 	if (conn->ep)
 		close_fid(&conn->ep->fid);
 	if (conn->av)

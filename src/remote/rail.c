@@ -113,22 +113,33 @@ void rig_rails_fail(struct rig_rails *rails, const char *why)
 
 void rig_rails_stop(struct rig_rails *rails)
 {
+	bool before;
+
 	if (!rig_rails_here(rails))
 		return;
 	(void)pthread_mutex_lock(&rails->lock);
+	before = rails->stopped;
 	__atomic_store_n(&rails->stopped, true, __ATOMIC_RELEASE);
-	for (struct rig_rail_link *link = rails->links; link; link = link->next)
+	/* Whoever stopped it may have taken the connections down since. */
+	for (struct rig_rail_link *link = before ? NULL : rails->links; link; link = link->next)
 		rig_conn_wake(link->conn);
 	(void)pthread_mutex_unlock(&rails->lock);
+}
+
+void rig_rails_down(struct rig_rails *rails)
+{
+	if (!rig_rails_here(rails))
+		return;
+	rig_rails_stop(rails);
+	for (struct rig_rail_link *link = rails->links; link; link = link->next)
+		rig_rail_link_down(link);
 }
 
 void rig_rails_close(struct rig_rails *rails)
 {
 	if (!rails || !rig_rails_here(rails))
 		return;
-	rig_rails_stop(rails);
-	for (struct rig_rail_link *link = rails->links; link; link = link->next)
-		rig_rail_link_down(link);
+	rig_rails_down(rails);
 	rig_fabric_close(rails->fabric);
 	rails->fabric = NULL;
 	rig_rails_put(rails);

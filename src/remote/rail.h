@@ -121,9 +121,12 @@ void rig_rails_fail(struct rig_rails *rails, const char *why);
    stay. */
 void rig_rails_stop(struct rig_rails *rails);
 
-/* Stops, disconnects all links and frees the engine. Links that were begun are finished or put before. Ends
-   stay with whoever holds them, as after a rail's end; blocks until the links' threads are gone, so not
-   from a callback. */
+/* Stops, and disconnects all links: blocks until their threads are gone and parcels are resolved, so not from
+   a callback. Links stay named until the close. */
+void rig_rails_down(struct rig_rails *rails);
+
+/* The same, and frees the engine. Links that were begun are finished or put before. Ends
+   stay with whoever holds them, as after a rail's end. */
 void rig_rails_close(struct rig_rails *rails);
 
 /* The first cause, a text that lives until close, or NULL while the engine has not failed. */
@@ -170,5 +173,47 @@ int rig_rail_join(const struct rig_remote_end *end, const struct rig_rail_blob *
 
 /* Whether the rail of an end that is held has ended: by the other side's last put, or with the engine. */
 bool rig_rail_over(const struct rig_remote_end *end);
+
+/* ---- Parcels -------------------------------------------------------------------------------------------
+ *
+ * Bytes that go once, from any memory of one side of a link to memory that the other names. The side that
+ * receives *expects* them, and gets a ticket, which the control channel carries to the side that *sends*.
+ *
+ * A ticket is always resolved, and its callback called, once: the bytes are there (0); the other side said
+ * on the control channel that it will not send, so rig_rail_unexpect was called (-ECANCELED); or the link is
+ * at an end, by the engine's failure or rig_rails_down (-ECONNABORTED). Until then the memory is the
+ * engine's: the other side may be writing there. So a side that has a ticket either sends or says that it
+ * will not. What is sent is likewise the engine's until its callback: all handed on (0) or
+ * -ECONNABORTED.
+ *
+ * Only over providers whose end stops the other side's writes: rig_rails_parcels.
+ *
+ * Callbacks come with no lock held: from the link's thread, or from that of rig_rail_unexpect or
+ * rig_rails_down. Sending is done by the link's thread, between rails' pieces. */
+
+/* Of the control channel; checked by who gets it only in that it is no more than what he would send. */
+struct rig_parcel_ticket {
+	uint32_t number; /* of the link's, from 0 */
+	uint64_t bytes;
+	uint64_t address, key; /* the provider's names of the memory */
+};
+
+typedef void rig_rail_told(void *arg, int err);
+
+/* Whether the engine's links carry parcels. */
+bool rig_rails_parcels(const struct rig_rails *rails);
+
+/* Lets the other side write `bytes`, from 1, at `at`. -ECONNABORTED, -ENOMEM, -EMFILE: too many at once. After
+   an error `landed` is not called. */
+int rig_rail_expect(struct rig_rail_link *link, void *at, size_t bytes, rig_rail_told *landed, void *arg,
+        struct rig_parcel_ticket *ticket);
+
+/* The other side will not send. -ENOENT: no ticket of that number is open. */
+int rig_rail_unexpect(struct rig_rail_link *link, uint32_t number);
+
+/* Sends what a ticket is for, soon. -ECONNABORTED, -ENOMEM. After an error `sent` is not called, and the
+   ticket is resolved by the link's end alone or by telling the other side. */
+int rig_rail_send(struct rig_rail_link *link, const void *from, const struct rig_parcel_ticket *ticket,
+        rig_rail_told *sent, void *arg);
 
 #endif

@@ -4,11 +4,10 @@
 #include <sys/mman.h>
 
 #include "rail_blob.h"
+#include "pages.h"
 #include "rail_private.h"
 
-enum { COUNTS_BYTES = 4096, SLOTS_FIRST = 16, PAGE_BYTES = 4096 };
-
-#define HUGE_BYTES ((size_t)2 << 20)
+enum { COUNTS_BYTES = 4096, SLOTS_FIRST = 16 };
 
 void rig_rail_raise(uint64_t *count, uint64_t c)
 {
@@ -38,32 +37,6 @@ static void ready(void *counts, uint64_t c)
 
 /* ---- Areas --------------------------------------------------------------------------------------------- */
 
-static void *map_pages(size_t bytes)
-{
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return at == MAP_FAILED ? NULL : at;
-}
-
-/* At a huge page's place, so that the system may give huge pages: a copy between processes walks every
-   page. */
-static void *map_huge(size_t bytes)
-{
-	char *at = map_pages(bytes + HUGE_BYTES);
-	size_t before;
-
-	if (!at)
-		return NULL;
-	before = (HUGE_BYTES - (uintptr_t)at % HUGE_BYTES) % HUGE_BYTES;
-	if (before)
-		(void)munmap(at, before);
-	bytes = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-	if (before < HUGE_BYTES)
-		(void)munmap(at + before + bytes, HUGE_BYTES - before);
-	(void)madvise(at + before, bytes, MADV_HUGEPAGE);
-	return at + before;
-}
-
 static int make_area(struct rig_remote_area *area, size_t bytes)
 {
 	void *at;
@@ -71,7 +44,7 @@ static int make_area(struct rig_remote_area *area, size_t bytes)
 	*area = (struct rig_remote_area){0};
 	if (!bytes)
 		return 0;
-	at = bytes < HUGE_BYTES ? map_pages(bytes) : map_huge(bytes);
+	at = rig_pages_map(bytes);
 	if (!at)
 		return rig_error_set(
 		        -ENOMEM, "no memory for %zu bytes of a rail: %s", bytes, strerror(errno));
@@ -83,8 +56,7 @@ static int make_area(struct rig_remote_area *area, size_t bytes)
 
 static void free_area(struct rig_remote_area *area)
 {
-	if (area->bytes)
-		(void)munmap(area->at, area->bytes);
+	rig_pages_unmap(area->at, area->bytes);
 }
 
 static int make_areas(struct rig_rail_half *half)

@@ -63,7 +63,9 @@ void rig_rail_landed(struct rig_rail_link *link, uint32_t note)
 	uint32_t slot = note >> RIG_NOTE_SLOT, low = note & ((1u << RIG_NOTE_BITS) - 1);
 	struct rig_rail_half *half = slot < link->nslots ? link->slots[slot] : NULL;
 
-	if (!half)
+	if (slot == RIG_PARCEL_SLOT)
+		rig_parcel_landed(link, low | (note & RIG_NOTE_END));
+	else if (!half)
 		rig_rail_link_break(link, "something was sent to rail end %u, which is not there", slot);
 	else if (note & RIG_NOTE_END)
 		land_end(link, half, low);

@@ -58,6 +58,7 @@ static struct rig_rail_link *new_link(struct rig_rails *rails, const char *name)
 	link->queue_end = &link->queue;
 	(void)snprintf(link->name, sizeof(link->name), "%s", name);
 	(void)pthread_mutex_init(&link->lock, NULL);
+	rig_parcels_init(&link->parcels);
 	return link;
 }
 
@@ -238,6 +239,20 @@ static void drop_slots(struct rig_rail_link *link)
 	}
 }
 
+/* Where no parcel is under way the connection stays: the other side, which may hear of the cause a moment later,
+   would take its end for the cause. */
+void rig_rail_link_cut(struct rig_rail_link *link)
+{
+	rig_rail_link_lock(link);
+	link->dead = true;
+	rig_parcels_close(link);
+	if (rig_parcels_some(link))
+		rig_conn_cut(link->conn);
+	rig_parcels_abort(link);
+	(void)pthread_mutex_unlock(&link->lock);
+	rig_parcels_tell(link);
+}
+
 void rig_rail_link_down(struct rig_rail_link *link)
 {
 	if (link->has_thread) {
@@ -247,14 +262,17 @@ void rig_rail_link_down(struct rig_rail_link *link)
 	}
 	rig_rail_link_lock(link);
 	link->dead = true;
+	rig_parcels_close(link);
 	/* Before the memory: nothing of the provider's is left that could write there. */
 	rig_conn_close(link->conn);
 	link->conn = NULL;
+	rig_parcels_abort(link);
 	drop_queue(link);
 	drop_slots(link);
 	rig_fabric_unregister(&link->mailbox_memory);
 	rig_fabric_unregister(&link->letter_memory);
 	(void)pthread_mutex_unlock(&link->lock);
+	rig_parcels_tell(link);
 	rig_rail_look(link);
 }
 
@@ -264,6 +282,7 @@ void rig_rail_link_free(struct rig_rail_link *link)
 	rig_fabric_unregister(&link->mailbox_memory);
 	rig_fabric_unregister(&link->letter_memory);
 	(void)pthread_mutex_destroy(&link->lock);
+	rig_parcels_fini(&link->parcels);
 	free(link->slots);
 	free(link->ops);
 	free(link);

@@ -21,22 +21,26 @@
 #include "rail_flow.h"
 
 enum {
-	RIG_NOTE_BITS = 15,     /* of a count */
-	RIG_NOTE_END = 1 << 15, /* the last of the end's has been sent; the bits are its count */
-	RIG_NOTE_SLOT = 16,     /* where the slot is */
-	RIG_RAIL_SLOTS = 65534, /* of a link */
-	RIG_RAIL_TEXT = 512,    /* bytes of a cause */
-	RIG_RAIL_MAILBOX = 8,   /* bytes of a mailbox: what notes without bytes write */
+	RIG_NOTE_BITS = 15,       /* of a count */
+	RIG_NOTE_END = 1 << 15,   /* the last of the end's has been sent; the bits are its count */
+	RIG_NOTE_SLOT = 16,       /* where the slot is */
+	RIG_RAIL_SLOTS = 65534,   /* of a link */
+	RIG_PARCEL_SLOT = 65535,  /* a note of a parcel: the other bits are its number */
+	RIG_RAIL_PARCELS = 32768, /* expected at once on a link */
+	RIG_RAIL_TEXT = 512,      /* bytes of a cause */
+	RIG_RAIL_MAILBOX = 8,     /* bytes of a mailbox: what notes without bytes write */
 };
 
 /* Bytes under way on a link at once: beyond, another rail's small transfer would wait for long. */
 #define RIG_RAIL_INFLIGHT ((size_t)8 << 20)
 
 struct rig_rail_half;
+struct rig_parcel;
 
 struct rig_rail_op {
 	struct rig_conn_op op;      /* first: the connection names it */
-	struct rig_rail_half *half; /* NULL: a note without bytes */
+	struct rig_rail_half *half; /* NULL: a parcel's, or a note without bytes */
+	struct rig_parcel *parcel;
 	uint64_t count;
 	size_t bytes;
 	struct rig_rail_op *next; /* free */
@@ -72,6 +76,30 @@ struct rig_rail_half {
 	struct rig_rail_half *registry_next;        /* under the registry's lock */
 };
 
+/* What the other side may write, in the table, or what goes there, in the lists. */
+struct rig_parcel {
+	struct rig_parcel *next;
+	const char *from;
+	struct rig_parcel_ticket ticket;
+	struct rig_fabric_memory memory;
+	size_t offset; /* of the bytes handed to the provider */
+	uint64_t open; /* pieces under way, or still to come */
+	rig_rail_told *told;
+	void *arg;
+	int err;
+};
+
+/* A link's parcels; the lock is a leaf, held for a moment. */
+struct rig_parcels {
+	pthread_mutex_t lock;
+	bool closed;                        /* none begins any more */
+	struct rig_parcel **expected;       /* by number; NULL: free */
+	uint32_t nexpected, size;           /* held; in the table */
+	struct rig_parcel *queue, **tail;   /* with pieces to send */
+	struct rig_parcel *flying;          /* all handed to the provider, not all done */
+	struct rig_parcel *resolved, **end; /* to be told */
+};
+
 struct rig_rail_link {
 	struct rig_rails *rails;
 	struct rig_rail_link *next; /* of the engine's, under its lock */
@@ -95,6 +123,7 @@ struct rig_rail_link {
 	bool wrote;                 /* since the last ring */
 	bool dead;                  /* nothing goes or comes any more */
 	char broken[RIG_RAIL_TEXT]; /* why it is to fail; empty: it is not */
+	struct rig_parcels parcels; /* with a lock of its own */
 };
 
 struct rig_rails {
@@ -167,6 +196,30 @@ void rig_rail_landed(struct rig_rail_link *link, uint32_t note);
 /* Frees what both sides are done with. May put the slot's reference. */
 void rig_rail_retire(struct rig_rail_half *half);
 
+/* ---- Parcels (rail_parcel.c) ---- */
+
+void rig_parcels_init(struct rig_parcels *parcels);
+void rig_parcels_fini(struct rig_parcels *parcels);
+
+/* Under the link's lock: hands one piece to the provider. Whether there may be more. */
+bool rig_parcel_send(struct rig_rail_link *link);
+void rig_parcel_written(struct rig_rail_link *link, struct rig_parcel *parcel);
+void rig_parcel_landed(struct rig_rail_link *link, uint32_t number);
+
+/* None begins any more; and, once the connection is closed, every one is resolved. */
+void rig_parcels_close(struct rig_rail_link *link);
+void rig_parcels_abort(struct rig_rail_link *link);
+bool rig_parcels_some(struct rig_rail_link *link); /* not resolved */
+
+/* With no lock held: calls who waits for what is resolved. */
+void rig_parcels_tell(struct rig_rail_link *link);
+
+/* The answer of rig_conn_write to it; an op is the half's or the parcel's (rail_send.c). */
+int rig_rail_write(struct rig_rail_link *link, struct rig_rail_op owner, const void *from,
+        const struct rig_fabric_memory *source, const struct rig_fabric_target *to, size_t offset,
+        uint32_t note);
+bool rig_rail_has_room(const struct rig_rail_link *link);
+
 /* ---- Links (rail_link.c) ---- */
 
 /* Marks the link for failure, for the first reason given; under its lock. */
@@ -175,6 +228,9 @@ void rig_rail_link_break(struct rig_rail_link *link, const char *format, ...)
 
 /* Ends its thread, without waiting. */
 void rig_rail_link_quit(struct rig_rail_link *link);
+
+/* The engine has failed: the other side reaches no memory through the link any more. Its own thread's. */
+void rig_rail_link_cut(struct rig_rail_link *link);
 
 /* Disconnects: no thread of it is left, and no memory is reached through it afterwards. */
 void rig_rail_link_down(struct rig_rail_link *link);

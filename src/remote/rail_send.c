@@ -49,13 +49,12 @@ static void mark_sent(struct rig_rail_half *half, uint64_t count)
 	half->link->moved = true;
 }
 
-/* The answer of rig_conn_write to it. */
-static int write_out(struct rig_rail_link *link, struct rig_rail_half *half, const void *from,
-        const struct rig_fabric_memory *source, size_t bytes, const struct rig_fabric_target *to,
-        size_t offset, uint32_t note, uint64_t count)
+int rig_rail_write(struct rig_rail_link *link, struct rig_rail_op owner, const void *from,
+        const struct rig_fabric_memory *source, const struct rig_fabric_target *to, size_t offset,
+        uint32_t note)
 {
 	struct rig_rail_op *op = link->free_ops;
-	int code = rig_conn_write(link->conn, from, source, bytes, to, offset, note, &op->op);
+	int code = rig_conn_write(link->conn, from, source, owner.bytes, to, offset, note, &op->op);
 
 	if (code < 0 && code != -EAGAIN)
 		rig_rail_link_break(link, "%s", rig_error());
@@ -65,15 +64,14 @@ static int write_out(struct rig_rail_link *link, struct rig_rail_half *half, con
 	}
 	link->wrote = true;
 	rig_rails_add(&link->rails->stats.writes, 1);
-	rig_rails_add(&link->rails->stats.bytes, bytes);
+	rig_rails_add(&link->rails->stats.bytes, owner.bytes);
 	if (code)
 		return code;
 	link->free_ops = op->next;
-	*op = (struct rig_rail_op){.op = op->op, .half = half, .count = count, .bytes = bytes};
+	owner.op = op->op;
+	*op = owner;
 	link->open++;
-	link->open_bytes += bytes;
-	if (half)
-		half->open++;
+	link->open_bytes += owner.bytes;
 	return 0;
 }
 
@@ -87,11 +85,13 @@ static bool send_piece(struct rig_rail_link *link, struct rig_rail_half *half)
 {
 	struct rig_flow_piece piece = rig_flow_piece(&half->out, half->next, half->offset);
 	uint64_t count = half->next;
-	int code = write_out(link, half, (const char *)half->outbound.at + piece.from, &half->source,
-	        piece.bytes, &half->target, piece.to, note_of(half, count), count);
+	const struct rig_rail_op owner = {.half = half, .count = count, .bytes = piece.bytes};
+	int code = rig_rail_write(link, owner, (const char *)half->outbound.at + piece.from, &half->source,
+	        &half->target, piece.to, note_of(half, count));
 
 	if (code < 0)
 		return false;
+	half->open += !code;
 	half->offset += piece.bytes;
 	if (piece.last) {
 		half->offset = 0;
@@ -109,8 +109,8 @@ static bool tell_end(struct rig_rail_link *link, struct rig_rail_half *half)
 
 	if (half->open || half->sent_end)
 		return true;
-	code = write_out(link, NULL, link->letter, &link->letter_memory, sizeof(link->letter),
-	        &link->peer_mailbox, 0, note_of(half, half->next - 1) | RIG_NOTE_END, 0);
+	code = rig_rail_write(link, (struct rig_rail_op){.bytes = sizeof(link->letter)}, link->letter,
+	        &link->letter_memory, &link->peer_mailbox, 0, note_of(half, half->next - 1) | RIG_NOTE_END);
 	if (code < 0)
 		return false;
 	half->sent_end = true;
@@ -118,7 +118,7 @@ static bool tell_end(struct rig_rail_link *link, struct rig_rail_half *half)
 	return true;
 }
 
-static bool has_room(const struct rig_rail_link *link)
+bool rig_rail_has_room(const struct rig_rail_link *link)
 {
 	return link->free_ops && link->open_bytes < RIG_RAIL_INFLIGHT && !link->stalled && !link->broken[0];
 }
@@ -162,7 +162,7 @@ void rig_rail_run(struct rig_rail_link *link)
 		return;
 	if (__atomic_load_n(&link->rails->stopped, __ATOMIC_ACQUIRE))
 		return;
-	while (link->queue && has_room(link))
+	while (link->queue && rig_rail_has_room(link))
 		send_next(link);
 }
 
@@ -178,6 +178,8 @@ void rig_rail_written(struct rig_rail_link *link, struct rig_rail_op *op)
 		if (half->ending || may_send(half))
 			rig_rail_queue(half);
 	}
+	if (op->parcel)
+		rig_parcel_written(link, op->parcel);
 	op->next = link->free_ops;
 	link->free_ops = op;
 }

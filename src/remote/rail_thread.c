@@ -51,6 +51,9 @@ static struct look look_once(struct rig_rail_link *link)
 	link->stalled = false;
 	take_events(link, &look);
 	rig_rail_run(link);
+	/* A rail's piece comes between any two of parcels. */
+	while (rig_parcel_send(link))
+		rig_rail_run(link);
 	/* Who sent waits for this side to have read, too. */
 	if (look.active || link->wrote)
 		rig_conn_ring(link->conn);
@@ -138,6 +141,7 @@ void *rig_rail_thread(void *arg)
 		struct look look = look_once(link);
 		bool stands = !look.broken;
 
+		rig_parcels_tell(link);
 		if (look.moved && options->moved)
 			options->moved(options->arg);
 		if (look.active) {
@@ -155,5 +159,7 @@ void *rig_rail_thread(void *arg)
 			break;
 		}
 	}
+	if (rig_rails_why(link->rails))
+		rig_rail_link_cut(link);
 	return NULL;
 }

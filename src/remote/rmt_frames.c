@@ -26,7 +26,6 @@ int rig_rmt_join_parse(const uint8_t *bytes, size_t n, struct rig_rmt_join *join
 		memcpy(join->token, token, RIG_RMT_TOKEN);
 	join->silence_ms = rig_rmt_get32(&in);
 	rig_rmt_get_text(&in, join->machine, sizeof(join->machine));
-	join->to = rig_rmt_get32(&in);
 	return rig_rmt_in_end(&in);
 }
 
@@ -36,7 +35,6 @@ void rig_rmt_join_put(struct rig_rmt_out *out, const struct rig_rmt_join *join)
 	rig_rmt_put_bytes(out, join->token, RIG_RMT_TOKEN);
 	rig_rmt_put32(out, join->silence_ms);
 	rig_rmt_put_text(out, join->machine);
-	rig_rmt_put32(out, join->to);
 }
 
 int rig_rmt_answer_parse(struct rig_rmt_in *in, struct rig_rmt_answer *answer)
@@ -206,6 +204,7 @@ void rig_rmt_reached_put(struct rig_rmt_out *out, const struct rig_rmt_reached *
 int rig_rmt_fetch_parse(const uint8_t *bytes, size_t n, struct rig_rmt_fetch *f)
 {
 	struct rig_rmt_in in = rig_rmt_in_of(bytes, n);
+	uint8_t parcel;
 	uint64_t all;
 
 	f->id = rig_rmt_get32(&in);
@@ -216,6 +215,9 @@ int rig_rmt_fetch_parse(const uint8_t *bytes, size_t n, struct rig_rmt_fetch *f)
 	f->pitch = rig_rmt_get64(&in);
 	f->row_bytes = rig_rmt_get64(&in);
 	f->rows = rig_rmt_get64(&in);
+	parcel = rig_rmt_get8(&in);
+	f->parcel = parcel;
+	in.bad |= parcel > 1;
 	if (!f->rows || !f->row_bytes || __builtin_mul_overflow(f->rows, f->row_bytes, &all) ||
 	        all > RIG_RMT_LOCAL_BYTES)
 		in.bad = true;
@@ -232,6 +234,68 @@ void rig_rmt_fetch_put(struct rig_rmt_out *out, const struct rig_rmt_fetch *f)
 	rig_rmt_put64(out, f->pitch);
 	rig_rmt_put64(out, f->row_bytes);
 	rig_rmt_put64(out, f->rows);
+	rig_rmt_put8(out, f->parcel);
+}
+
+void rig_rmt_ticket_put(struct rig_rmt_out *out, const struct rig_rmt_ticket *ticket)
+{
+	rig_rmt_put32(out, ticket->number);
+	rig_rmt_put64(out, ticket->address);
+	rig_rmt_put64(out, ticket->key);
+}
+
+struct rig_rmt_ticket rig_rmt_ticket_get(struct rig_rmt_in *in)
+{
+	struct rig_rmt_ticket ticket;
+
+	ticket.number = rig_rmt_get32(in);
+	ticket.address = rig_rmt_get64(in);
+	ticket.key = rig_rmt_get64(in);
+	return ticket;
+}
+
+int rig_rmt_want_parse(const uint8_t *bytes, size_t n, struct rig_rmt_want *want)
+{
+	struct rig_rmt_in in = rig_rmt_in_of(bytes, n);
+
+	want->device = rig_rmt_get32(&in);
+	want->value = rig_rmt_get64(&in);
+	want->part = rig_rmt_get32(&in);
+	want->ticket = rig_rmt_ticket_get(&in);
+	return rig_rmt_in_end(&in);
+}
+
+void rig_rmt_want_put(struct rig_rmt_out *out, const struct rig_rmt_want *want)
+{
+	rig_rmt_put32(out, want->device);
+	rig_rmt_put64(out, want->value);
+	rig_rmt_put32(out, want->part);
+	rig_rmt_ticket_put(out, &want->ticket);
+}
+
+int rig_rmt_claim_parse(const uint8_t *bytes, size_t n, struct rig_rmt_claim *claim)
+{
+	struct rig_rmt_in in = rig_rmt_in_of(bytes, n);
+
+	claim->fetch = rig_rmt_get32(&in);
+	claim->bytes = rig_rmt_get64(&in);
+	claim->ticket = rig_rmt_ticket_get(&in);
+	return rig_rmt_in_end(&in);
+}
+
+void rig_rmt_claim_put(struct rig_rmt_out *out, const struct rig_rmt_claim *claim)
+{
+	rig_rmt_put32(out, claim->fetch);
+	rig_rmt_put64(out, claim->bytes);
+	rig_rmt_ticket_put(out, &claim->ticket);
+}
+
+int rig_rmt_number_parse(const uint8_t *bytes, size_t n, uint32_t *number)
+{
+	struct rig_rmt_in in = rig_rmt_in_of(bytes, n);
+
+	*number = rig_rmt_get32(&in);
+	return rig_rmt_in_end(&in);
 }
 
 static void get_transfers(struct rig_rmt_in *in, struct rig_remote_transfer *to, uint32_t n)

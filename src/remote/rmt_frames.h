@@ -13,7 +13,7 @@
 #include "rmt_wire.h"
 
 enum rig_rmt_kind {
-	RIG_RMT_JOIN = 1, /* the first of a connection: a role, the job's token; an agent's gets an ANSWER */
+	RIG_RMT_JOIN = 1, /* the first of a connection: a role, the job's token; answered by ANSWER */
 	RIG_RMT_BEAT,     /* nothing; shows life */
 	RIG_RMT_ANSWER,   /* A: request, status, text, payload */
 	RIG_RMT_PING,     /* C: request; the payload of its answer is the agent's clock */
@@ -29,8 +29,8 @@ enum rig_rmt_kind {
 	RIG_RMT_CHECK,    /* C: request, then as SUBMIT: would room ever fit it */
 	RIG_RMT_SUBMIT,   /* C: work, below */
 	RIG_RMT_DATA,     /* C, A: device, value, offset, bytes of the value's local sides */
-	RIG_RMT_BULK, /* C, A: device, value, offset, bytes, chunk: the same bytes, in a slot (rmt_bulk.h) */
-	RIG_RMT_CREDIT,   /* C, A: chunk: its slot is free */
+	RIG_RMT_TICKET,   /* A: device, value, part, ticket: where the bytes of the part's parcel go */
+	RIG_RMT_VOID,     /* A: the number of a destination's ticket, for which nothing comes */
 	RIG_RMT_REACHED,  /* A: device, value, times, measures */
 	RIG_RMT_LOST,     /* A: device, reason */
 	RIG_RMT_STOP,     /* C: request, device, whether for a reason, reason: ends the device */
@@ -41,6 +41,8 @@ enum rig_rmt_kind {
 	RIG_RMT_MAP_RAIL, /* C: request, device, rail, area; payload: region */
 	RIG_RMT_FETCH,    /* C: a region's bytes go to an agent, perhaps this one, for a copy there */
 	RIG_RMT_FETCHED,  /* between agents: fetch, bytes in all, offset, bytes */
+	RIG_RMT_CLAIM,    /* between agents: fetch, bytes, ticket: where the fetch's parcel goes */
+	RIG_RMT_UNCLAIM,  /* between agents: fetch: it is answered by its bytes or by FETCHED with a reason */
 	RIG_RMT_KINDS,
 };
 
@@ -51,6 +53,7 @@ enum {
 	RIG_RMT_PARTS = 4096,           /* of a submission */
 	RIG_RMT_WAITS = 64,             /* likewise */
 	RIG_RMT_DATA_BYTES = 240 << 10, /* of a DATA at most */
+	RIG_RMT_PARCEL_FROM = 1 << 19,  /* fewer bytes of a part go as DATA */
 	RIG_RMT_QUEUES = 64,
 	RIG_RMT_COUNTERS = 64,
 };
@@ -63,8 +66,7 @@ struct rig_rmt_join {
 	uint32_t role;
 	uint8_t token[RIG_RMT_TOKEN];
 	uint32_t silence_ms;
-	char machine[RIG_RMT_NAME]; /* its number in the job: CONTROLLER: the agent's; AGENT: the sender's */
-	uint32_t to;                /* AGENT: the number of the machine that was dialled */
+	char machine[RIG_RMT_NAME]; /* the agent's name in the job */
 };
 int rig_rmt_join_parse(const uint8_t *bytes, size_t n, struct rig_rmt_join *join);
 void rig_rmt_join_put(struct rig_rmt_out *out, const struct rig_rmt_join *join);
@@ -84,13 +86,23 @@ enum rig_rmt_where {
 	RIG_RMT_HERE,  /* a region of the device */
 	RIG_RMT_LOCAL, /* memory of the controller's: bytes travel as DATA, row after row, part after part */
 	RIG_RMT_FOREIGN, /* memory of another device, perhaps of another machine: bytes come as FETCHED */
+	RIG_RMT_LOCAL_PARCEL,   /* as LOCAL, by a parcel over the link of rails (rail.h) */
+	RIG_RMT_FOREIGN_PARCEL, /* as FOREIGN, of another machine, by a parcel */
 	RIG_RMT_WHERES,
+};
+
+/* What a parcel's sender is told, but its bytes, which both sides know. */
+struct rig_rmt_ticket {
+	uint32_t number;
+	uint64_t address, key;
 };
 
 struct rig_rmt_side {
 	uint32_t where;
-	uint32_t region;        /* HERE; FOREIGN: the fetch's number */
-	uint64_t offset, pitch; /* HERE */
+	uint32_t region;              /* HERE; FOREIGN and its parcel: the fetch's number */
+	uint64_t offset, pitch;       /* HERE */
+	uint32_t machine;             /* FOREIGN_PARCEL: whose memory it is */
+	struct rig_rmt_ticket ticket; /* LOCAL_PARCEL, a destination's */
 };
 
 struct rig_rmt_part {
@@ -204,9 +216,36 @@ struct rig_rmt_fetch {
 	uint32_t id, machine; /* to which agent the bytes go */
 	uint32_t device, region;
 	uint64_t offset, pitch, row_bytes, rows;
+	bool parcel; /* that agent names where to */
 };
 int rig_rmt_fetch_parse(const uint8_t *bytes, size_t n, struct rig_rmt_fetch *fetch);
 void rig_rmt_fetch_put(struct rig_rmt_out *out, const struct rig_rmt_fetch *fetch);
+
+/* ---- Tickets ---- */
+
+void rig_rmt_ticket_put(struct rig_rmt_out *out, const struct rig_rmt_ticket *ticket);
+/* A number too many is as any that is none. */
+struct rig_rmt_ticket rig_rmt_ticket_get(struct rig_rmt_in *in);
+
+struct rig_rmt_want { /* TICKET */
+	uint32_t device;
+	uint64_t value;
+	uint32_t part;
+	struct rig_rmt_ticket ticket;
+};
+int rig_rmt_want_parse(const uint8_t *bytes, size_t n, struct rig_rmt_want *want);
+void rig_rmt_want_put(struct rig_rmt_out *out, const struct rig_rmt_want *want);
+
+struct rig_rmt_claim { /* CLAIM */
+	uint32_t fetch;
+	uint64_t bytes;
+	struct rig_rmt_ticket ticket;
+};
+int rig_rmt_claim_parse(const uint8_t *bytes, size_t n, struct rig_rmt_claim *claim);
+void rig_rmt_claim_put(struct rig_rmt_out *out, const struct rig_rmt_claim *claim);
+
+/* VOID and UNCLAIM: one number. */
+int rig_rmt_number_parse(const uint8_t *bytes, size_t n, uint32_t *number);
 
 /* ---- Rails ---- */
 
@@ -214,20 +253,17 @@ enum rig_rmt_rail_op {
 	RIG_RMT_RAIL_OFFER = 1, /* peer, name, provider; a link to the peer is begun: blob */
 	RIG_RMT_RAIL_ACCEPT,    /* the same, and the offer: blob; the link is finished meanwhile */
 	RIG_RMT_RAIL_FINISH,    /* peer, and the answer to the offer, or none */
-	RIG_RMT_RAIL_MAKE,      /* peer, rail, its transfers or the last of them: blob */
-	RIG_RMT_RAIL_MORE,      /* rail, transfers that come before those of MAKE */
+	RIG_RMT_RAIL_MAKE,      /* peer, rail, transfers: blob */
 	RIG_RMT_RAIL_JOIN,      /* rail, blob */
 	RIG_RMT_RAIL_DROP,      /* rail */
-	RIG_RMT_RAIL_BULK,      /* rail: bulk bytes go over it */
 	RIG_RMT_RAIL_HALT,      /* rails move nothing any more, and links may end */
 	RIG_RMT_RAIL_OPS,
 };
 
 enum {
 	RIG_RMT_BLOB = 1024,
-	RIG_RMT_HERE_PEER = 0xffff,       /* the controller, among machines */
-	RIG_RMT_TRANSFERS = 4096,         /* of a direction, in a message */
-	RIG_RMT_RAIL_TRANSFERS = 1 << 20, /* in all: RIG_REMOTE_TRANSFERS */
+	RIG_RMT_HERE_PEER = 0xffff, /* the controller, among machines */
+	RIG_RMT_TRANSFERS = 4096,   /* of a direction */
 };
 
 struct rig_rmt_rail {

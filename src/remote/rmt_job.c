@@ -93,9 +93,10 @@ void rig_rmt_job_fail(struct rig_remote_job *job, const char *format, ...)
 	va_end(args);
 	if (!first)
 		return;
+	/* First who would otherwise take the end of a data connection for the cause; it blocks on nothing. */
+	tell_agents(job, RIG_RMT_FAILED);
 	rig_rmt_rails_fail(job, job->reason);
 	tell_proxies(job);
-	tell_agents(job, RIG_RMT_FAILED);
 	if (job->options.failed)
 		job->options.failed(job->options.arg, job->reason);
 }
@@ -125,9 +126,7 @@ static void free_job(struct rig_remote_job *job)
 	uint32_t i;
 
 	for (i = 0; i < job->nmachines; i++) {
-		rig_rmt_post_fini(&job->machines[i].post);
 		rig_rmt_chan_free(job->machines[i].chan);
-		rig_rmt_bulk_fini(&job->machines[i].bulk);
 		(void)pthread_cond_destroy(&job->machines[i].answered);
 		(void)pthread_mutex_destroy(&job->machines[i].lock);
 	}
@@ -267,8 +266,6 @@ static struct rig_remote_job *make_job(
 		(void)snprintf(m->name, sizeof(m->name), "%s", machines[i]);
 		(void)pthread_mutex_init(&m->lock, NULL);
 		init_cond(&m->answered);
-		rig_rmt_bulk_init(&m->bulk);
-		rig_rmt_post_init(&m->post);
 	}
 	return job;
 }

@@ -4,8 +4,7 @@
  *   job->lock      the reason, the numbers of requests and fetches, openers, references
  *   machine->lock  the requests that wait, the table of proxies; innermost but for a proxy's
  *   proxy->lock    rmt_proxy.h
- * A machine's reader takes each for a moment and waits for nothing but bytes, with none of them held; it
- * sends nothing, but posts (rmt_post.h).
+ * A machine's reader takes each for a moment and waits for nothing but bytes; it never sends.
  */
 #ifndef RMT_JOB_H
 #define RMT_JOB_H
@@ -14,10 +13,8 @@
 #include <stdatomic.h>
 
 #include "rig_remote.h"
-#include "rmt_bulk.h"
 #include "rmt_chan.h"
 #include "rmt_frames.h"
-#include "rmt_post.h"
 
 enum {
 	RIG_RMT_MACHINES = 256,
@@ -26,8 +23,6 @@ enum {
 };
 
 struct proxy;
-
-enum rig_rmt_bulk_state { RIG_RMT_BULK_NONE, RIG_RMT_BULK_MADE }; /* MADE: or it cannot be */
 
 struct rig_rmt_request {
 	struct rig_rmt_request *next;
@@ -49,7 +44,6 @@ struct rig_rmt_machine {
 	uint32_t index;
 	char name[RIG_RMT_NAME];
 	struct rig_rmt_chan *chan; /* set once it has joined, under the lock */
-	struct rig_rmt_post post;  /* the reader's messages */
 	pthread_t reader;
 	bool reading;
 
@@ -59,10 +53,9 @@ struct rig_rmt_machine {
 	struct proxy *proxies[RIG_RMT_DEVICES];
 	struct rig_rmt_clock clock;
 	bool has_clock;
-	struct rig_rmt_bulk bulk;
-	atomic_int bulk_state; /* enum rig_rmt_bulk_state */
-	uint32_t ping;         /* the number of the one under way; 0: none */
-	uint64_t ping_sent;    /* when */
+	atomic_bool tried;  /* to link with it for parcels */
+	uint32_t ping;      /* the number of the one under way; 0: none */
+	uint64_t ping_sent; /* when */
 };
 
 struct rig_rmt_opener {
@@ -106,8 +99,8 @@ void rig_rmt_job_put(struct rig_remote_job *job);
 /* -ECONNABORTED with the reason. */
 int rig_rmt_over_error(const struct rig_remote_job *job);
 
-/* rmt_connect.c: with every machine, and those with each other; and the beats. What failed first is the
-   error, in rig_error() too; what was made is the close's. */
+/* rmt_connect.c: with every machine, and those with each other; and the beats. What failed first is the error,
+   in rig_error() too; what was made is the close's. */
 int rig_rmt_connect_all(struct rig_remote_job *job);
 
 /* rmt_reader.c: a machine's thread */
@@ -142,6 +135,7 @@ struct rig_rmt_clock rig_rmt_clock_now(struct rig_rmt_machine *m);
 extern const struct rig_driver_module rig_rmt_module;
 int rig_rmt_make(void *opener, rig_atomic_u64 *word, void **device, char *why, size_t why_bytes);
 /* What a reader brings; -EPROTO. */
+int rig_rmt_proxy_ticket(struct rig_rmt_machine *m, const uint8_t *payload, size_t bytes);
 int rig_rmt_proxy_take(struct rig_rmt_machine *m, uint8_t kind, const uint8_t *payload, size_t bytes);
 /* The job is over. */
 void rig_rmt_proxy_lose(struct proxy *p, const char *reason);
@@ -156,8 +150,18 @@ void rig_rmt_rails_free(struct rig_remote_job *job);
 /* Whether these are pages that stand for an area of a rail on that machine. */
 bool rig_rmt_rails_window(
         struct rig_rmt_machine *m, const void *at, uint64_t bytes, uint64_t *rail, bool *inbound);
-/* Makes the machine's bulk rail, once, if it can be made. */
-void rig_rmt_rails_bulk(struct rig_rmt_machine *m);
 void rig_rmt_rails_host(struct rig_rmt_machine *m, struct rig_remote_host *host);
+
+/* rmt_parcels.c: any thread, with no lock of a proxy's, as who is told takes it. */
+/* Whether parcels go between the machine and here, or between two; the first call makes the link. */
+bool rig_rmt_parcels_here(struct rig_rmt_machine *m);
+bool rig_rmt_parcels_between(struct rig_rmt_machine *a, struct rig_rmt_machine *b);
+typedef void rig_rmt_told(void *arg, int err);
+/* As rig_rail_expect, rig_rail_send and rig_rail_unexpect. */
+int rig_rmt_parcel_expect(struct rig_rmt_machine *m, void *at, uint64_t bytes, rig_rmt_told *landed,
+        void *arg, struct rig_rmt_ticket *ticket);
+int rig_rmt_parcel_send(struct rig_rmt_machine *m, const void *from, uint64_t bytes,
+        const struct rig_rmt_ticket *ticket, rig_rmt_told *sent, void *arg);
+void rig_rmt_parcel_void(struct rig_rmt_machine *m, uint32_t number);
 
 #endif

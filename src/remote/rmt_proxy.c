@@ -141,6 +141,7 @@ static void cold_stop(void *device, const char *reason)
 	(void)pthread_mutex_unlock(&p->lock);
 	(void)pthread_join(p->worker, NULL);
 	stop_there(p, reason);
+	rig_rmt_proxy_await_parcels(p);
 	(void)pthread_mutex_lock(&p->lock);
 	p->stopped = true;
 	drop(p->queue);

@@ -6,6 +6,8 @@
  *             where nothing must be waited for, else the worker
  *   flight    values sent and not reached, in order; the machine's reader places the bytes they bring and
  *             takes them off
+ * Large sides go by parcels (rail.h), whose memory is the engine's until they are resolved: a value is done once
+ * it is reached there and its parcels are resolved here, and stop waits for all of them.
  * `lock` guards all of it, for a moment, never while anything is sent. The word is raised by the reader after
  * a value's bytes are in place, and by stop.
  */
@@ -38,12 +40,14 @@ struct local {
 	uint64_t pitch, row_bytes, rows;
 	bool in; /* a source */
 	uint32_t part;
+	bool parcel, asked; /* its bytes go by one; the agent has said where to */
 };
 
 /* A fetch that a value needs. */
 struct foreign {
 	struct rig_rmt_machine *machine;
 	struct rig_rmt_fetch fetch;
+	uint32_t part;
 };
 
 struct value {
@@ -56,11 +60,14 @@ struct value {
 	struct foreign *foreigns;
 	uint32_t nforeigns;
 	uint64_t local_bytes;
-	uint64_t got; /* of what it brings */
+	uint64_t got;     /* of what it brings, up to where messages have come */
+	uint32_t parcels; /* of its bytes, not resolved */
+	bool aborted;     /* one of them did not come: it is never reached */
+	bool reached;     /* there, and here once its parcels have come */
 	struct rig_times *times;
 	uint64_t handed;
 	uint32_t nlaunches;
-	bool busy, done;   /* being sent; reached */
+	bool busy, done;   /* being sent; off the flight */
 	uint32_t *numbers; /* after lists and words */
 	uint8_t *params;
 };
@@ -93,8 +100,9 @@ struct proxy {
 	pthread_t worker;
 	bool sending, quit, stopped;
 	struct value *queue, **queue_tail, *flight, **flight_tail;
-	uint32_t nvalues; /* in both */
-	uint64_t bytes;   /* of local sides, in both */
+	uint32_t nvalues;  /* in both */
+	uint32_t nparcels; /* of all values, not resolved */
+	uint64_t bytes;    /* of local sides, in both */
 	uint64_t submitted;
 	_Atomic uint64_t sent; /* the last value sent */
 	struct measured *measured;
@@ -145,6 +153,14 @@ int rig_rmt_submit(void *self, uint64_t value, const struct rig_part *parts, uin
         const struct rig_wait *waits, uint32_t nwaits, const struct rig_run *run, void *scratch,
         struct rig_times *times, const char **failure);
 void *rig_rmt_worker_run(void *proxy);
+
+/* rmt_proxy_parcel.c */
+/* Before the value is sent, by who sends it: which of its bytes go by parcels. */
+void rig_rmt_value_wrap(struct proxy *p, struct value *v);
+/* With the lock: takes values off that are done. */
+void rig_rmt_proxy_advance(struct proxy *p);
+/* Waits until no memory of the proxy's values is any engine's. */
+void rig_rmt_proxy_await_parcels(struct proxy *p);
 
 /* rmt_proxy_take.c */
 int rig_rmt_measures(void *self, uint64_t value, uint64_t *out, const char **failure);

@@ -67,6 +67,7 @@ static void build_side(struct proxy *p, struct value *v, struct rig_rmt_side *to
 		struct foreign *f = &v->foreigns[v->nforeigns++];
 
 		f->machine = region->machine;
+		f->part = part;
 		f->fetch = (struct rig_rmt_fetch){.id = rig_rmt_next_fetch(p->m->job),
 		        .machine = p->m->index,
 		        .device = region->device,

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
+#include "pages.h"
 #include "rmt_proxy.h"
 
 static struct region *make_region(enum region_kind kind)
@@ -27,8 +27,8 @@ static int alloc_local(uint64_t bytes, void **region)
 		free(r);
 		return -ENOMEM;
 	}
-	r->host = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (r->host == MAP_FAILED) {
+	r->host = rig_pages_map(bytes);
+	if (!r->host) {
 		free(r);
 		return -ENOMEM;
 	}
@@ -92,7 +92,7 @@ int rig_rmt_free(void *device, void *region, const char **fault)
 	if (r->kind == REGION_REMOTE && !gone)
 		rig_rmt_proxy_tell(p, RIG_RMT_FREE, r->id);
 	if (r->mapped)
-		(void)munmap(r->host, r->mapped);
+		rig_pages_unmap(r->host, r->mapped);
 	free(r);
 	return 0;
 }

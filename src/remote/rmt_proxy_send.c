@@ -111,34 +111,9 @@ static int flush(struct stream *s)
 	return err;
 }
 
-/* A slot's bytes, all at once, if there is a slot. */
-static bool push_bulk(struct stream *s, const uint8_t *bytes, int *err)
-{
-	struct rig_rmt_out head = {0};
-	uint64_t count;
-
-	*err = flush(s);
-	if (*err || !rig_rmt_bulk_put(&s->p->m->bulk, bytes, RIG_RMT_SLOT_BYTES, &count))
-		return false;
-	rig_rmt_put32(&head, s->p->id);
-	rig_rmt_put64(&head, s->v->work.value);
-	rig_rmt_put64(&head, s->at);
-	rig_rmt_put32(&head, RIG_RMT_SLOT_BYTES);
-	rig_rmt_put64(&head, count);
-	*err = rig_rmt_send(s->p->m, RIG_RMT_BULK, &head, NULL, 0);
-	rig_rmt_out_free(&head);
-	s->at += RIG_RMT_SLOT_BYTES;
-	return true;
-}
-
 static int push(struct stream *s, const uint8_t *bytes, uint64_t n)
 {
 	int err = 0;
-
-	while (n >= RIG_RMT_BULK_FROM && !err && push_bulk(s, bytes, &err)) {
-		bytes += RIG_RMT_SLOT_BYTES;
-		n -= RIG_RMT_SLOT_BYTES;
-	}
 
 	while (n && !err) {
 		size_t room = RIG_RMT_DATA_BYTES - s->used, take = n < room ? (size_t)n : room;
@@ -149,16 +124,12 @@ static int push(struct stream *s, const uint8_t *bytes, uint64_t n)
 		n -= take;
 		if (s->used == RIG_RMT_DATA_BYTES)
 			err = flush(s);
-		/* A slot may be free by now. */
-		while (n >= RIG_RMT_BULK_FROM && !err && push_bulk(s, bytes, &err)) {
-			bytes += RIG_RMT_SLOT_BYTES;
-			n -= RIG_RMT_SLOT_BYTES;
-		}
 	}
 	return err;
 }
 
-/* The local sources' bytes, part after part; a fetched part's place among them is left out. */
+/* The local sources' bytes, part after part; the place among them of what goes otherwise is left
+   out. */
 static int send_locals(struct proxy *p, const struct value *v)
 {
 	struct stream s = {.p = p, .v = v, .buffer = malloc(RIG_RMT_DATA_BYTES)};
@@ -171,7 +142,7 @@ static int send_locals(struct proxy *p, const struct value *v)
 
 		if (w->kind != RIG_COPY || w->fill || w->src.where == RIG_RMT_HERE)
 			continue;
-		if (w->src.where == RIG_RMT_FOREIGN) {
+		if (w->src.where != RIG_RMT_LOCAL) {
 			err = flush(&s);
 			s.at += w->rows * w->row_bytes;
 			continue;
@@ -204,14 +175,13 @@ static int send_fetches(const struct value *v)
 }
 
 /* A failure is the job's, and so every proxy's. */
-static void send_value(struct proxy *p, const struct value *v)
+static void send_value(struct proxy *p, struct value *v)
 {
 	struct rig_rmt_out out = {0};
 	int err;
 
+	rig_rmt_value_wrap(p, v);
 	rig_rmt_work_put(&out, &v->work);
-	if (v->local_bytes >= RIG_RMT_BULK_FROM)
-		rig_rmt_rails_bulk(p->m);
 	err = send_fetches(v);
 	if (!err)
 		err = rig_rmt_send(p->m, RIG_RMT_SUBMIT, &out, NULL, 0);

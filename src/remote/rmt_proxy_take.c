@@ -54,12 +54,12 @@ static int take_bytes(struct proxy *p, uint64_t number, uint64_t at, const uint8
 
 	(void)pthread_mutex_lock(&p->lock);
 	v = p->stopped ? NULL : find(p, number);
-	if (!p->stopped && (!v || at != v->got))
+	if (!p->stopped && (!v || at < v->got))
 		err = -EPROTO;
 	if (!err && v)
 		err = place(v, at, bytes, n);
 	if (!err && v)
-		v->got += n;
+		v->got = at + n;
 	(void)pthread_mutex_unlock(&p->lock);
 	return err;
 }
@@ -69,56 +69,6 @@ static int take_data(struct proxy *p, struct rig_rmt_in *in)
 	uint64_t number = rig_rmt_get64(in), at = rig_rmt_get64(in);
 
 	return in->bad ? -EPROTO : take_bytes(p, number, at, in->at, in->left);
-}
-
-/* The rail stores the count behind the bytes, soon: the message may have overtaken them. */
-static int await_chunk(struct rig_rmt_machine *m, const struct rig_remote_end *end, uint64_t count)
-{
-	uint64_t start = rig_now_ns();
-
-	while (rig_remote_load(end, RIG_REMOTE_ARRIVED) < count) {
-		if (rig_rmt_job_over(m->job))
-			return -ECONNABORTED;
-		if (rig_now_ns() - start > m->job->options.silence_ms * RIG_NS_PER_MS)
-			return -ETIMEDOUT;
-		(void)sched_yield();
-	}
-	return rig_remote_load(end, RIG_REMOTE_ARRIVED) == RIG_RAIL_FAILED ? -ECONNABORTED : 0;
-}
-
-/* The table's lock keeps the proxy. One that is gone gets nothing. */
-static int give_chunk(struct rig_rmt_machine *m, uint32_t id, uint64_t number, uint64_t at,
-        const uint8_t *bytes, uint32_t n)
-{
-	int err = 0;
-
-	(void)pthread_mutex_lock(&m->lock);
-	if (m->proxies[id])
-		err = take_bytes(m->proxies[id], number, at, bytes, n);
-	(void)pthread_mutex_unlock(&m->lock);
-	return err;
-}
-
-static int take_bulk(struct rig_rmt_machine *m, uint32_t id, struct rig_rmt_in *in)
-{
-	uint64_t number = rig_rmt_get64(in), at = rig_rmt_get64(in);
-	uint32_t n = rig_rmt_get32(in);
-	uint64_t count = rig_rmt_get64(in);
-	const struct rig_remote_end *end = rig_rmt_bulk_end(&m->bulk);
-	const uint8_t *bytes = end && count < RIG_RAIL_FAILED ? rig_rmt_bulk_at(end, count) : NULL;
-	struct rig_rmt_out out = {0};
-	int err =
-	        rig_rmt_in_end(in) || !bytes || n > RIG_RMT_SLOT_BYTES ? -EPROTO : await_chunk(m, end, count);
-
-	if (!err)
-		err = give_chunk(m, id, number, at, bytes, n);
-	rig_remote_end_put(end);
-	rig_rmt_put64(&out, count);
-	if (!err)
-		err = out.bad ? -ENOMEM
-		              : rig_rmt_post_send(&m->post, m->chan, RIG_RMT_CREDIT, out.at, out.used);
-	rig_rmt_out_free(&out);
-	return err;
 }
 
 /* ---- Times ---- */
@@ -166,32 +116,32 @@ static void give_times(
 		keep_measures(p, v, r, clock, now);
 }
 
+/* With the lock: the first that is not. */
+static struct value *first_unreached(const struct proxy *p)
+{
+	struct value *v;
+
+	for (v = p->flight; v && v->reached; v = v->next)
+		;
+	return v;
+}
+
 static int take_reached(struct proxy *p, const struct rig_rmt_reached *r, const struct rig_rmt_clock *clock)
 {
 	struct value *v;
 	int err = 0;
 
 	(void)pthread_mutex_lock(&p->lock);
-	v = p->stopped ? NULL : p->flight;
+	v = p->stopped ? NULL : first_unreached(p);
 	if (!p->stopped && (!v || v->work.value != r->value ||
 	                           (r->nmeasures && r->nmeasures != v->nlaunches * p->row_words)))
 		err = -EPROTO;
 	if (!err && v) {
 		give_times(p, v, r, clock);
-		p->flight = v->next;
-		if (!p->flight)
-			p->flight_tail = &p->flight;
-		p->nvalues--;
-		p->bytes -= v->local_bytes;
-		v->done = true;
-		rig_word_raise(p->word, r->value);
-		(void)pthread_cond_broadcast(&p->moved);
+		v->reached = true;
+		rig_rmt_proxy_advance(p);
 	}
-	/* Who still sends it looks whether it is done. */
-	if (v && (err || v->busy))
-		v = NULL;
 	(void)pthread_mutex_unlock(&p->lock);
-	rig_rmt_value_free(v);
 	return err;
 }
 
@@ -240,8 +190,6 @@ int rig_rmt_proxy_take(struct rig_rmt_machine *m, uint8_t kind, const uint8_t *p
 
 	if (in.bad || id >= RIG_RMT_DEVICES)
 		return -EPROTO;
-	if (kind == RIG_RMT_BULK)
-		return take_bulk(m, id, &in);
 	(void)pthread_mutex_lock(&m->lock);
 	err = take_any(m, kind, id, payload, bytes, &in, &clock);
 	(void)pthread_mutex_unlock(&m->lock);

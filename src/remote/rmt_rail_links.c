@@ -7,7 +7,7 @@
 #include "clock.h"
 #include "rmt_rails_private.h"
 
-/* A copy that makes the bulk rail waits for it: less than boards take for a hang. */
+/* A copy that is the first by a link waits for it: less than boards take for a hang. */
 #define FINISH_NS (UINT64_C(5) * RIG_NS_PER_S)
 
 /* ---- Asking agents ---- */
@@ -65,12 +65,13 @@ static int link_step(struct rig_rmt_machine *m, enum rig_rmt_rail_op op, uint32_
 int rig_rmt_rails_link_machines(
         struct rig_rmt_rails *rails, struct rig_rmt_machine *a, struct rig_rmt_machine *b)
 {
-	bool *linked = &rails->linked[a->index * a->job->nmachines + b->index];
+	uint32_t n = a->job->nmachines;
 	struct rig_rail_blob offer, answer;
 	int err;
 
-	if (*linked)
+	if (atomic_load(&rails->linked[a->index * n + b->index]))
 		return 0;
+	rails->used = true;
 	err = link_step(a, RIG_RMT_RAIL_OFFER, b->index, b->name, NULL, &offer);
 	if (!err)
 		err = link_step(b, RIG_RMT_RAIL_ACCEPT, a->index, a->name, &offer, &answer);
@@ -78,8 +79,8 @@ int rig_rmt_rails_link_machines(
 		err = link_step(a, RIG_RMT_RAIL_FINISH, b->index, b->name, &answer, NULL);
 	if (!err)
 		err = link_step(b, RIG_RMT_RAIL_FINISH, a->index, a->name, NULL, NULL);
-	*linked = !err;
-	rails->linked[b->index * a->job->nmachines + a->index] = !err;
+	atomic_store(&rails->linked[a->index * n + b->index], !err);
+	atomic_store(&rails->linked[b->index * n + a->index], !err);
 	return err;
 }
 
@@ -134,8 +135,9 @@ int rig_rmt_rails_link_here(struct rig_rmt_rails *rails, struct rig_rmt_machine 
 	struct rig_rail_link *link;
 	int err;
 
-	if (rails->links[m->index])
+	if (atomic_load(&rails->links[m->index]))
 		return 0;
+	rails->used = true;
 	err = open_engine(rails, m);
 	if (!err)
 		err = rig_rail_link_offer(atomic_load(&rails->engine), m->name, &offer, &link);
@@ -145,6 +147,6 @@ int rig_rmt_rails_link_here(struct rig_rmt_rails *rails, struct rig_rmt_machine 
 	if (err)
 		rig_rail_link_put(link);
 	else
-		rails->links[m->index] = link;
+		atomic_store(&rails->links[m->index], link);
 	return err;
 }

@@ -10,8 +10,6 @@
 
 #include "rmt_rails_private.h"
 
-_Static_assert(RIG_REMOTE_TRANSFERS == RIG_RMT_RAIL_TRANSFERS, "agents take what is promised");
-
 /* ---- Rails ---- */
 
 /* What a call brings, from the side of machine `a`. */
@@ -22,34 +20,17 @@ struct wanted {
 	size_t nsend, nreceive;
 };
 
-static uint32_t for_message(size_t n)
-{
-	return (uint32_t)(n < RIG_RMT_TRANSFERS ? n : RIG_RMT_TRANSFERS);
-}
-
 static int make_there(
         struct rig_rmt_machine *m, const struct wanted *w, bool swapped, struct rig_rail_blob *blob)
 {
 	const struct rig_rmt_machine *peer = swapped ? w->a : w->b;
-	struct rig_rmt_rail r = {
-	        .op = RIG_RMT_RAIL_MORE, .peer = peer ? peer->index : RIG_RMT_HERE_PEER, .rail = w->id};
-	const struct rig_remote_transfer *send = swapped ? w->receive : w->send,
-	                                 *receive = swapped ? w->send : w->receive;
-	size_t nsend = swapped ? w->nreceive : w->nsend, nreceive = swapped ? w->nsend : w->nreceive;
-	int err = 0;
+	struct rig_rmt_rail r = {.op = RIG_RMT_RAIL_MAKE,
+	        .peer = peer ? peer->index : RIG_RMT_HERE_PEER,
+	        .rail = w->id,
+	        .nsend = (uint32_t)(swapped ? w->nreceive : w->nsend),
+	        .nreceive = (uint32_t)(swapped ? w->nsend : w->nreceive)};
 
-	while (!err && r.op == RIG_RMT_RAIL_MORE) {
-		r.nsend = for_message(nsend);
-		r.nreceive = for_message(nreceive);
-		if (r.nsend == nsend && r.nreceive == nreceive)
-			r.op = RIG_RMT_RAIL_MAKE;
-		err = rig_rmt_rail_ask(m, &r, send, receive, blob);
-		send = r.nsend ? send + r.nsend : send;
-		receive = r.nreceive ? receive + r.nreceive : receive;
-		nsend -= r.nsend;
-		nreceive -= r.nreceive;
-	}
-	return err;
+	return rig_rmt_rail_ask(m, &r, swapped ? w->receive : w->send, swapped ? w->send : w->receive, blob);
 }
 
 static int join_there(struct rig_rmt_machine *m, uint64_t id, const struct rig_rail_blob *blob)
@@ -77,8 +58,8 @@ static int make_ends(struct rig_rmt_rails *rails, const struct wanted *w, const 
 	if (err)
 		return err;
 	err = w->b ? make_there(w->b, w, true, &b)
-	           : rig_rail_make(rails->links[w->a->index], w->id, w->receive, w->nreceive, w->send,
-	                     w->nsend, &b, local);
+	           : rig_rail_make(atomic_load(&rails->links[w->a->index]), w->id, w->receive, w->nreceive,
+	                     w->send, w->nsend, &b, local);
 	if (!err)
 		err = join_there(w->a, w->id, &b);
 	if (!err)
@@ -172,9 +153,9 @@ static int make_rail(void *self, const struct rig_remote_host *peer, const struc
 	err = rig_remote_check_transfers(send, nsend, receive, nreceive);
 	if (err)
 		return err;
-	if (nsend > RIG_REMOTE_TRANSFERS || nreceive > RIG_REMOTE_TRANSFERS)
-		return rig_error_set(-E2BIG, "a rail of this library carries at most %u transfers each way",
-		        RIG_REMOTE_TRANSFERS);
+	if (nsend > RIG_RMT_TRANSFERS || nreceive > RIG_RMT_TRANSFERS)
+		return rig_error_set(
+		        -E2BIG, "a rail of this library carries %d transfers each way", RIG_RMT_TRANSFERS);
 	if (peer && (!w.b || w.b->job != m->job))
 		return rig_error_set(-EXDEV, "machine %s is of another job", peer->machine);
 	(void)pthread_mutex_lock(&m->job->rails->lock);
@@ -182,24 +163,6 @@ static int make_rail(void *self, const struct rig_remote_host *peer, const struc
 	                               : make(m->job->rails, &w, rail);
 	(void)pthread_mutex_unlock(&m->job->rails->lock);
 	return err;
-}
-
-void rig_rmt_rails_bulk(struct rig_rmt_machine *m)
-{
-	struct rig_remote_transfer transfers[RIG_RMT_SLOT_TRANSFERS];
-	const struct rig_remote_rail *rail;
-	struct rig_rmt_rail use = {.op = RIG_RMT_RAIL_BULK};
-
-	if (m->job->options.no_bulk_rails || atomic_exchange(&m->bulk_state, RIG_RMT_BULK_MADE))
-		return;
-	rig_rmt_bulk_transfers(transfers);
-	if (make_rail(m, NULL, transfers, RIG_RMT_SLOT_TRANSFERS, transfers, RIG_RMT_SLOT_TRANSFERS, &rail))
-		return;
-	use.rail = rail->id;
-	if (!rig_rmt_rail_ask(m, &use, NULL, NULL, NULL))
-		rig_rmt_bulk_open(&m->bulk, rail->local);
-	/* The end keeps the other one. */
-	rig_remote_rail_put(rail);
 }
 
 /* No agent of this library loads programs for its host. */
@@ -228,19 +191,22 @@ int rig_rmt_rails_open(struct rig_remote_job *job)
 	size_t n = job->nmachines;
 
 	if (rails) {
-		rails->links = calloc(n, sizeof(struct rig_rail_link *));
+		rails->links = calloc(n, sizeof(*rails->links));
 		rails->linked = calloc(n * n, sizeof(*rails->linked));
+		rails->tried = calloc(n * n, sizeof(*rails->tried));
 	}
-	if (!rails || !rails->links || !rails->linked) {
+	if (!rails || !rails->links || !rails->linked || !rails->tried) {
 		if (rails) {
 			free(rails->links);
 			free(rails->linked);
+			free(rails->tried);
 		}
 		free(rails);
 		return rig_error_set(-ENOMEM, "no host memory for a job");
 	}
 	(void)pthread_mutex_init(&rails->lock, NULL);
 	(void)pthread_mutex_init(&rails->list_lock, NULL);
+	(void)pthread_mutex_init(&rails->use_lock, NULL);
 	rails->next = 1;
 	job->rails = rails;
 	return 0;
@@ -264,7 +230,7 @@ void rig_rmt_rails_close(struct rig_remote_job *job)
 	if (engine)
 		rig_rails_stop(engine);
 	for (i = 0; job->rails && i < job->nmachines; i++)
-		if (!rig_rmt_job_over(job) && job->rails->next > 1)
+		if (!rig_rmt_job_over(job) && job->rails->used)
 			(void)rig_rmt_rail_ask(&job->machines[i], &halt, NULL, NULL, NULL);
 }
 
@@ -281,10 +247,11 @@ void rig_rmt_rails_end(struct rig_remote_job *job)
 	(void)pthread_mutex_lock(&rails->lock);
 	engine = atomic_exchange(&rails->engine, NULL);
 	(void)pthread_mutex_unlock(&rails->lock);
-	for (i = 0; i < job->nmachines; i++) {
-		rig_rmt_bulk_close(&job->machines[i].bulk);
-		rig_rail_link_put(rails->links[i]);
-	}
+	(void)pthread_mutex_lock(&rails->use_lock);
+	rails->ended = true;
+	(void)pthread_mutex_unlock(&rails->use_lock);
+	for (i = 0; i < job->nmachines; i++)
+		rig_rail_link_put(atomic_load(&rails->links[i]));
 	if (engine)
 		rig_rails_close(engine);
 }
@@ -303,9 +270,11 @@ void rig_rmt_rails_free(struct rig_remote_job *job)
 		free(made);
 	}
 	(void)pthread_mutex_destroy(&rails->list_lock);
+	(void)pthread_mutex_destroy(&rails->use_lock);
 	(void)pthread_mutex_destroy(&rails->lock);
 	free(rails->links);
 	free(rails->linked);
+	free(rails->tried);
 	free(rails);
 	job->rails = NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A job's rails, inside. `lock` is held while rails are made, and so while agents are asked; `list_lock` for
- * a moment.
+ * A job's rails, inside. `lock` is held while rails and links are made, and so while agents are asked;
+ * `list_lock` and `use_lock` for a moment. With `use_lock`, proxies' locks are taken by what parcels tell.
  */
 #ifndef RMT_RAILS_PRIVATE_H
 #define RMT_RAILS_PRIVATE_H
@@ -32,9 +32,14 @@ struct made {
 struct rig_rmt_rails {
 	pthread_mutex_t lock; /* of making: held while agents are asked */
 	struct rig_rails *_Atomic engine;
-	struct rig_rail_link **links; /* to each machine; NULL: none yet */
-	bool *linked;                 /* machine by machine */
+	struct rig_rail_link *_Atomic *links; /* to each machine; NULL: none yet */
+	atomic_bool *linked;                  /* machine by machine */
+	atomic_bool *tried;                   /* for parcels, likewise */
+	bool used;                            /* there is, or was to be, a link */
 	uint64_t next;
+
+	pthread_mutex_t use_lock; /* of calls about parcels */
+	bool ended;               /* the links go */
 
 	pthread_mutex_t list_lock;
 	struct made *made;

@@ -49,13 +49,14 @@ static int take_failed(struct rig_rmt_machine *m, const uint8_t *bytes, size_t n
 	return 0;
 }
 
-static int take_credit(struct rig_rmt_machine *m, const uint8_t *bytes, size_t n)
+static int take_void(struct rig_rmt_machine *m, const uint8_t *bytes, size_t n)
 {
-	struct rig_rmt_in in = rig_rmt_in_of(bytes, n);
-	uint64_t count = rig_rmt_get64(&in);
+	uint32_t number;
+	int err = rig_rmt_number_parse(bytes, n, &number);
 
-	rig_rmt_bulk_credit(&m->bulk, count);
-	return rig_rmt_in_end(&in);
+	if (!err)
+		rig_rmt_parcel_void(m, number);
+	return err;
 }
 
 static int take(struct rig_rmt_machine *m, uint8_t kind, const uint8_t *bytes, size_t n)
@@ -67,10 +68,11 @@ static int take(struct rig_rmt_machine *m, uint8_t kind, const uint8_t *bytes, s
 		return take_answer(m, bytes, n);
 	case RIG_RMT_FAILED:
 		return take_failed(m, bytes, n);
-	case RIG_RMT_CREDIT:
-		return take_credit(m, bytes, n);
+	case RIG_RMT_VOID:
+		return take_void(m, bytes, n);
+	case RIG_RMT_TICKET:
+		return rig_rmt_proxy_ticket(m, bytes, n);
 	case RIG_RMT_DATA:
-	case RIG_RMT_BULK:
 	case RIG_RMT_REACHED:
 	case RIG_RMT_LOST:
 		return rig_rmt_proxy_take(m, kind, bytes, n);

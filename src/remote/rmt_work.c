@@ -7,31 +7,56 @@
 
 #include "rmt_frames.h"
 
-static void get_side(struct rig_rmt_in *in, struct rig_rmt_side *side)
+static void get_side(struct rig_rmt_in *in, struct rig_rmt_side *side, bool in_side)
 {
 	memset(side, 0, sizeof(*side));
 	side->where = rig_rmt_get8(in);
-	if (side->where >= RIG_RMT_WHERES)
+	switch (side->where) {
+	case RIG_RMT_LOCAL:
+		break;
+	case RIG_RMT_LOCAL_PARCEL:
+		if (!in_side)
+			side->ticket = rig_rmt_ticket_get(in);
+		break;
+	case RIG_RMT_FOREIGN_PARCEL:
+		side->machine = rig_rmt_get32(in);
+		side->region = rig_rmt_get32(in);
+		break;
+	case RIG_RMT_FOREIGN:
+		side->region = rig_rmt_get32(in);
+		break;
+	case RIG_RMT_HERE:
+		side->region = rig_rmt_get32(in);
+		side->offset = rig_rmt_get64(in);
+		side->pitch = rig_rmt_get64(in);
+		break;
+	default:
 		in->bad = true;
-	if (side->where == RIG_RMT_LOCAL)
-		return;
-	side->region = rig_rmt_get32(in);
-	if (side->where == RIG_RMT_FOREIGN)
-		return;
-	side->offset = rig_rmt_get64(in);
-	side->pitch = rig_rmt_get64(in);
+	}
 }
 
-static void put_side(struct rig_rmt_out *out, const struct rig_rmt_side *side)
+static void put_side(struct rig_rmt_out *out, const struct rig_rmt_side *side, bool in_side)
 {
 	rig_rmt_put8(out, (uint8_t)side->where);
-	if (side->where == RIG_RMT_LOCAL)
-		return;
-	rig_rmt_put32(out, side->region);
-	if (side->where == RIG_RMT_FOREIGN)
-		return;
-	rig_rmt_put64(out, side->offset);
-	rig_rmt_put64(out, side->pitch);
+	switch (side->where) {
+	case RIG_RMT_LOCAL:
+		break;
+	case RIG_RMT_LOCAL_PARCEL:
+		if (!in_side)
+			rig_rmt_ticket_put(out, &side->ticket);
+		break;
+	case RIG_RMT_FOREIGN_PARCEL:
+		rig_rmt_put32(out, side->machine);
+		rig_rmt_put32(out, side->region);
+		break;
+	case RIG_RMT_FOREIGN:
+		rig_rmt_put32(out, side->region);
+		break;
+	default:
+		rig_rmt_put32(out, side->region);
+		rig_rmt_put64(out, side->offset);
+		rig_rmt_put64(out, side->pitch);
+	}
 }
 
 /* n numbers of 32 bits in memory of their own, which a part keeps. */
@@ -65,7 +90,7 @@ static void count_local(struct rig_rmt_in *in, struct rig_rmt_work *work, const 
 
 	if (__builtin_mul_overflow(part->rows, part->row_bytes, &bytes))
 		bytes = UINT64_MAX;
-	if (part->dst.where == RIG_RMT_LOCAL)
+	if (part->dst.where != RIG_RMT_HERE)
 		work->local_out = plus(work->local_out, bytes);
 	/* What comes from other devices is laid down as what comes from the controller. */
 	if (!part->fill && part->src.where != RIG_RMT_HERE)
@@ -82,10 +107,11 @@ static void get_copy(struct rig_rmt_in *in, struct rig_rmt_work *work, struct ri
 	part->byte = rig_rmt_get8(in);
 	part->row_bytes = rig_rmt_get64(in);
 	part->rows = rig_rmt_get64(in);
-	get_side(in, &part->dst);
+	get_side(in, &part->dst, false);
 	if (!fill)
-		get_side(in, &part->src);
-	if (fill > 1 || !part->rows || !part->row_bytes || part->dst.where == RIG_RMT_FOREIGN)
+		get_side(in, &part->src, true);
+	if (fill > 1 || !part->rows || !part->row_bytes || part->dst.where == RIG_RMT_FOREIGN ||
+	        part->dst.where == RIG_RMT_FOREIGN_PARCEL)
 		in->bad = true;
 	count_local(in, work, part);
 }
@@ -207,9 +233,9 @@ static void put_copy(struct rig_rmt_out *out, const struct rig_rmt_part *part)
 	rig_rmt_put8(out, part->byte);
 	rig_rmt_put64(out, part->row_bytes);
 	rig_rmt_put64(out, part->rows);
-	put_side(out, &part->dst);
+	put_side(out, &part->dst, false);
 	if (!part->fill)
-		put_side(out, &part->src);
+		put_side(out, &part->src, true);
 }
 
 static void put_launch(struct rig_rmt_out *out, const struct rig_rmt_part *part)

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* Bytes of values that go by parcels. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rmt_proxy.h"
+
+/* What a parcel tells. */
+struct parcel {
+	struct proxy *p;
+	struct value *v;
+};
+
+void rig_rmt_proxy_advance(struct proxy *p)
+{
+	struct value *v;
+
+	while ((v = p->flight) && v->reached && !v->parcels && !v->aborted) {
+		p->flight = v->next;
+		if (!p->flight)
+			p->flight_tail = &p->flight;
+		p->nvalues--;
+		p->bytes -= v->local_bytes;
+		v->done = true;
+		rig_word_raise(p->word, v->work.value);
+		/* Who still sends it looks whether it is done. */
+		if (!v->busy)
+			rig_rmt_value_free(v);
+	}
+	(void)pthread_cond_broadcast(&p->moved);
+}
+
+static void told(void *arg, int err)
+{
+	struct parcel parcel = *(struct parcel *)arg;
+	struct proxy *p = parcel.p;
+
+	free(arg);
+	(void)pthread_mutex_lock(&p->lock);
+	parcel.v->parcels--;
+	p->nparcels--;
+	parcel.v->aborted |= err != 0;
+	rig_rmt_proxy_advance(p);
+	(void)pthread_mutex_unlock(&p->lock);
+}
+
+/* Counted before it can be told. With the lock. NULL: no memory. */
+static struct parcel *make_parcel(struct proxy *p, struct value *v)
+{
+	struct parcel *parcel = malloc(sizeof(*parcel));
+
+	if (!parcel)
+		return NULL;
+	*parcel = (struct parcel){p, v};
+	v->parcels++;
+	p->nparcels++;
+	return parcel;
+}
+
+/* Of one that no engine took. With the lock. */
+static void drop_parcel(struct parcel *parcel)
+{
+	parcel->v->parcels--;
+	parcel->p->nparcels--;
+	(void)pthread_cond_broadcast(&parcel->p->moved);
+	free(parcel);
+}
+
+/* ---- Before a value is sent ---- */
+
+static bool is_large(uint64_t row_bytes, uint64_t rows)
+{
+	return row_bytes * rows >= RIG_RMT_PARCEL_FROM;
+}
+
+static bool is_whole(const struct local *l)
+{
+	return is_large(l->row_bytes, l->rows) && (l->rows == 1 || l->pitch == l->row_bytes);
+}
+
+/* Whether the agent can be told where the bytes go. */
+static bool expect(struct proxy *p, struct value *v, struct local *l)
+{
+	struct parcel *parcel;
+	int err = -ENOMEM;
+
+	(void)pthread_mutex_lock(&p->lock);
+	parcel = make_parcel(p, v);
+	(void)pthread_mutex_unlock(&p->lock);
+	if (!parcel)
+		return false;
+	err = rig_rmt_parcel_expect(
+	        p->m, l->at, l->row_bytes * l->rows, told, parcel, &v->work.parts[l->part].dst.ticket);
+	if (!err)
+		return true;
+	(void)pthread_mutex_lock(&p->lock);
+	drop_parcel(parcel);
+	(void)pthread_mutex_unlock(&p->lock);
+	return false;
+}
+
+static void wrap_local(struct proxy *p, struct value *v, struct local *l)
+{
+	struct rig_rmt_part *part = &v->work.parts[l->part];
+	bool goes = l->in || expect(p, v, l);
+
+	if (goes)
+		(l->in ? &part->src : &part->dst)->where = RIG_RMT_LOCAL_PARCEL;
+	(void)pthread_mutex_lock(&p->lock);
+	l->parcel = goes;
+	(void)pthread_mutex_unlock(&p->lock);
+}
+
+static void wrap_foreign(struct proxy *p, struct value *v, struct foreign *f)
+{
+	struct rig_rmt_side *side = &v->work.parts[f->part].src;
+
+	if (!is_large(f->fetch.row_bytes, f->fetch.rows) || !rig_rmt_parcels_between(p->m, f->machine))
+		return;
+	f->fetch.parcel = true;
+	side->where = RIG_RMT_FOREIGN_PARCEL;
+	side->machine = f->machine->index;
+}
+
+void rig_rmt_value_wrap(struct proxy *p, struct value *v)
+{
+	uint32_t i;
+
+	for (i = 0; i < v->nlocals; i++)
+		if (is_whole(&v->locals[i]) && rig_rmt_parcels_here(p->m))
+			wrap_local(p, v, &v->locals[i]);
+	for (i = 0; i < v->nforeigns; i++)
+		wrap_foreign(p, v, &v->foreigns[i]);
+}
+
+/* ---- What a machine's reader brings ---- */
+
+/* With the lock. */
+static struct local *find_local(struct value *v, uint32_t part)
+{
+	uint32_t i;
+
+	for (i = 0; v && i < v->nlocals; i++)
+		if (v->locals[i].in && v->locals[i].part == part && v->locals[i].parcel &&
+		        !v->locals[i].asked)
+			return &v->locals[i];
+	return NULL;
+}
+
+/* With the table's lock, which keeps the proxy, and which no parcel's callback takes. */
+static int send_parcel(struct proxy *p, const struct rig_rmt_want *want)
+{
+	struct parcel *parcel = NULL;
+	struct local *l = NULL;
+	struct value *v;
+	bool stopped;
+	int err;
+
+	(void)pthread_mutex_lock(&p->lock);
+	stopped = p->stopped;
+	for (v = p->flight; v && v->work.value != want->value; v = v->next)
+		;
+	l = stopped ? NULL : find_local(v, want->part);
+	if (l) {
+		l->asked = true;
+		parcel = make_parcel(p, v);
+	}
+	(void)pthread_mutex_unlock(&p->lock);
+	/* A stopped one's agent has gone its own way: the job is over. */
+	if (!l)
+		return stopped ? 0 : -EPROTO;
+	if (!parcel)
+		return -ENOMEM;
+	err = rig_rmt_parcel_send(p->m, l->at, l->row_bytes * l->rows, &want->ticket, told, parcel);
+	if (err) {
+		(void)pthread_mutex_lock(&p->lock);
+		drop_parcel(parcel);
+		(void)pthread_mutex_unlock(&p->lock);
+	}
+	return err;
+}
+
+int rig_rmt_proxy_ticket(struct rig_rmt_machine *m, const uint8_t *payload, size_t bytes)
+{
+	struct rig_rmt_want want;
+	struct proxy *p;
+	int err = rig_rmt_want_parse(payload, bytes, &want);
+
+	if (err || want.device >= RIG_RMT_DEVICES)
+		return -EPROTO;
+	(void)pthread_mutex_lock(&m->lock);
+	p = m->proxies[want.device];
+	if (p)
+		err = send_parcel(p, &want);
+	(void)pthread_mutex_unlock(&m->lock);
+	return err;
+}
+
+/* ---- The end ---- */
+
+void rig_rmt_proxy_await_parcels(struct proxy *p)
+{
+	(void)pthread_mutex_lock(&p->lock);
+	while (p->nparcels)
+		(void)pthread_cond_wait(&p->moved, &p->lock);
+	(void)pthread_mutex_unlock(&p->lock);
+}
