@@ -67,8 +67,8 @@ RIG_API int rig_remote_make_key(const char *path);
 /*
  * Connects to the agents of `n` machines, 1 to 256, with the key of a file that only its owner may read, many
  * at the same time, and them to each other. Blocks at most step_ms a connection. If something fails, nothing
- * of it is left, and the text names the machine that failed first. -EACCES: another key; -EPERM: the file may be
- * read by others; -ETIMEDOUT, -ECONNREFUSED and others of the network; -EINVAL: a name or a number.
+ * of it is left, and the text names the machine that failed first. -EACCES: another key; -EPERM: the file
+ * may be read by others; -ETIMEDOUT, -ECONNREFUSED and others of the network; -EINVAL: a name or a number.
  */
 RIG_API int rig_remote_connect(const char *const *machines, uint32_t n, const char *key_file,
         const struct rig_remote_options *options, struct rig_remote_job **job);

@@ -301,8 +301,8 @@ void peers_free(struct session *s);
 
 /* agent_parcel.c: bytes that go by the rails' links (parcels of rail.h) */
 /* Waits for a part's bytes from the controller; and for a fetch's from another agent, as fetch_take does.
-   Both return only when nothing writes to `to` any more. -ECONNABORTED: the controller gave them up, or the link has
-   ended. */
+   Both return only when nothing writes to `to` any more. -ECONNABORTED: the controller gave them up, or the
+   link has ended. */
 int parcel_take(struct device *d, uint64_t value, uint32_t part, uint8_t *to, uint64_t bytes);
 int parcel_fetch(struct device *d, const struct rig_rmt_side *src, uint8_t *to, uint64_t bytes);
 /* Sends the parcels of a value's outgoing bytes, and waits until its staging memory is free again. */

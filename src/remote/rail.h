@@ -203,8 +203,8 @@ typedef void rig_rail_told(void *arg, int err);
 /* Whether the engine's links carry parcels. */
 bool rig_rails_parcels(const struct rig_rails *rails);
 
-/* Lets the other side write `bytes`, from 1, at `at`. -ECONNABORTED, -ENOMEM, -EMFILE: too many at once. After
-   an error `landed` is not called. */
+/* Lets the other side write `bytes`, from 1, at `at`. -ECONNABORTED, -ENOMEM, -EMFILE: too many at once.
+   After an error `landed` is not called. */
 int rig_rail_expect(struct rig_rail_link *link, void *at, size_t bytes, rig_rail_told *landed, void *arg,
         struct rig_parcel_ticket *ticket);
 

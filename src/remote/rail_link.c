@@ -239,8 +239,8 @@ static void drop_slots(struct rig_rail_link *link)
 	}
 }
 
-/* Where no parcel is under way the connection stays: the other side, which may hear of the cause a moment later,
-   would take its end for the cause. */
+/* Where no parcel is under way the connection stays: the other side, which may hear of the cause a moment
+   later, would take its end for the cause. */
 void rig_rail_link_cut(struct rig_rail_link *link)
 {
 	rig_rail_link_lock(link);

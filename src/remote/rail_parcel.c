@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parcels: see rail.h. A parcel's pieces are counted at both sides; in which order they come matters nowhere. */
+/* Parcels: see rail.h. A parcel's pieces are counted at both sides; their order matters nowhere. */
 #include <errno.h>
 #include <stdlib.h>
 

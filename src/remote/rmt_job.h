@@ -99,8 +99,8 @@ void rig_rmt_job_put(struct rig_remote_job *job);
 /* -ECONNABORTED with the reason. */
 int rig_rmt_over_error(const struct rig_remote_job *job);
 
-/* rmt_connect.c: with every machine, and those with each other; and the beats. What failed first is the error,
-   in rig_error() too; what was made is the close's. */
+/* rmt_connect.c: with every machine, and those with each other; and the beats. What failed first is the
+   error, in rig_error() too; what was made is the close's. */
 int rig_rmt_connect_all(struct rig_remote_job *job);
 
 /* rmt_reader.c: a machine's thread */

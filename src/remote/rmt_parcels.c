@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parcels (rail.h) from here: links made when the first is wanted, and no call into an engine that has gone. */
+/* Parcels (rail.h) from here: links made when the first is wanted, no call into an engine that has gone. */
 #include <errno.h>
 
 #include "rmt_rails_private.h"

@@ -6,10 +6,10 @@
  *             where nothing must be waited for, else the worker
  *   flight    values sent and not reached, in order; the machine's reader places the bytes they bring and
  *             takes them off
- * Large sides go by parcels (rail.h), whose memory is the engine's until they are resolved: a value is done once
- * it is reached there and its parcels are resolved here, and stop waits for all of them.
- * `lock` guards all of it, for a moment, never while anything is sent. The word is raised by the reader after
- * a value's bytes are in place, and by stop.
+ * Large sides go by parcels (rail.h), whose memory is the engine's until they are resolved: a value is done
+ * once it is reached there and its parcels are resolved here, and stop waits for all of them.
+ * `lock` guards all of it, for a moment, never while anything is sent. The word is raised by the reader, or
+ * by who tells of a parcel, after a value's bytes are in place, and by stop.
  */
 #ifndef RMT_PROXY_H
 #define RMT_PROXY_H
