@@ -4,12 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "bits.h"
 #include "clock.h"
@@ -140,22 +137,6 @@ int rig_kiommufd_device(struct rig_kernel *k, const struct rig_pci_fds *fds)
 	return err;
 }
 
-static int unmap_own(struct rig_kernel *k, uint64_t at, uint64_t bytes)
-{
-	struct rig_kiommu_unmap unmap = {
-	        .size = sizeof(unmap), .ioas = k->space->ioas, .iova = at, .bytes = bytes};
-	int err = rig_kernel_ioctl(k, k->space->fd, RIG_KIOMMU_UNMAP, &unmap);
-
-	if (err < 0)
-		return rig_vfio_fail(
-		        err, NULL, "iommufd: unmapping [%#" PRIx64 ", +%#" PRIx64 ")", at, bytes);
-	if (unmap.bytes != bytes)
-		return rig_vfio_fail(EIO, "the kernel and this library disagree about what is mapped",
-		        "iommufd: unmapping [%#" PRIx64 ", +%#" PRIx64 ") undid %#" PRIx64 " bytes", at,
-		        bytes, unmap.bytes);
-	return 0;
-}
-
 static int open_iommufd(struct rig_kernel *k, const struct rig_pci_fds *fds)
 {
 	int err;
@@ -168,10 +149,8 @@ static int open_iommufd(struct rig_kernel *k, const struct rig_pci_fds *fds)
 	if (err)
 		return err;
 	err = rig_kiommufd_device(k, fds);
-	if (err) {
-		rig_kspace_leave(k->space, k, unmap_own);
-		k->space = NULL;
-	}
+	if (err)
+		rig_kernel_leave(k);
 	return err;
 }
 
@@ -182,12 +161,8 @@ static void detach(struct rig_kernel *k)
 	struct rig_kvfio_attach d = {.argsz = offsetof(struct rig_kvfio_attach, pt_id)};
 
 	(void)rig_kernel_ioctl(k, k->fd, RIG_KVFIO_DEVICE_DETACH, &d);
-	k->env->sys->close(k->fd);
-	k->fd = -1;
-	rig_kspace_leave(k->space, k, unmap_own);
+	rig_kernel_leave(k);
 }
-
-const struct rig_kmodel rig_kiommufd_model = {.name = "iommufd", .open = open_iommufd, .detach = detach};
 
 /* -- Facts -- */
 
@@ -228,13 +203,10 @@ static int device(void *transport, struct rig_vfio_device *out)
 
 	if (err)
 		return err;
-	out->resets = (k->flags & RIG_KVFIO_DEVICE_RESETS) || k->hot_resets;
-	out->resets_bus = k->hot_resets;
+	rig_kernel_facts(k, out);
 	out->peers = rig_kernel_exports(k) ? RIG_VFIO_PEERS_DMABUF : RIG_VFIO_PEERS_NONE;
 	out->dma_page = rig_is_pow2(align) ? align : 0;
 	out->dma_maps = UINT64_MAX;
-	out->bdf = *k->sysfs.bdf ? k->sysfs.bdf : NULL;
-	memcpy(out->bus, k->sysfs.bar, sizeof(out->bus));
 	return 0;
 }
 
@@ -244,12 +216,7 @@ static int iova(void *transport, struct rig_ranges *out)
 	uint64_t align;
 	int err = ask(k, &align, out);
 
-	if (err)
-		return err;
-	pthread_mutex_lock(&k->space->lock);
-	err = rig_kspace_others(k->space, k, out);
-	pthread_mutex_unlock(&k->space->lock);
-	return err;
+	return err ? err : rig_kernel_others(k, out);
 }
 
 /* -- Mapping -- */
@@ -298,6 +265,15 @@ int rig_kiommufd_map(struct rig_kernel *k, const struct rig_vfio_map *map, bool 
 	return err < 0 ? err : 0;
 }
 
+int rig_kiommufd_unmap(struct rig_kernel *k, uint64_t at, uint64_t *bytes)
+{
+	struct rig_kiommu_unmap m = {.size = sizeof(m), .ioas = k->space->ioas, .iova = at, .bytes = *bytes};
+	int err = rig_kernel_ioctl(k, k->space->fd, RIG_KIOMMU_UNMAP, &m);
+
+	*bytes = m.bytes;
+	return err < 0 ? err : 0;
+}
+
 /* A dma-buf of registers is no memory of the user's. */
 static bool is_charged(const struct rig_vfio_map *map)
 {
@@ -306,53 +282,21 @@ static bool is_charged(const struct rig_vfio_map *map)
 	return map->fd < 0 || (fstat(map->fd, &st) == 0 && S_ISREG(st.st_mode));
 }
 
-static int map_locked(struct rig_kernel *k, const struct rig_vfio_map *map)
+/* Files that cannot be mapped so are mapped by address. */
+static int map(struct rig_kernel *k, const struct rig_vfio_map *wanted)
 {
 	uint64_t at;
-	int err = rig_kexplain_pin(k, map);
+	int err = map_file(k, wanted);
 
-	if (err)
-		return err;
-	err = rig_kspace_note(k->space, map->iova, map->bytes, k);
-	if (err == -EEXIST)
-		return rig_kexplain_map(k, EEXIST, map);
-	if (err)
-		return rig_vfio_fail(err, NULL, "listing a mapping");
-	err = map_file(k, map);
-	if (err < 0) /* files that cannot be mapped so are mapped by address */
-		err = rig_kiommufd_map(k, map, true, &at);
-	if (err) {
-		(void)rig_kspace_forget(k->space, map->iova, map->bytes, k);
-		return rig_kexplain_map(k, -err, map);
-	}
-	if (is_charged(map))
-		rig_kspace_pinned(k->space, map->iova, map->bytes, k);
-	return 0;
-}
-
-static int dma_map(void *transport, const struct rig_vfio_map *map)
-{
-	struct rig_kernel *k = transport;
-	int err;
-
-	pthread_mutex_lock(&k->space->lock);
-	err = map_locked(k, map);
-	pthread_mutex_unlock(&k->space->lock);
+	if (err < 0)
+		err = rig_kiommufd_map(k, wanted, true, &at);
+	if (!err && is_charged(wanted))
+		rig_kspace_pinned(k->space, wanted->iova, wanted->bytes, k);
 	return err;
 }
 
-static int dma_unmap(void *transport, uint64_t at, uint64_t bytes)
-{
-	struct rig_kernel *k = transport;
-	int err;
-
-	pthread_mutex_lock(&k->space->lock);
-	err = unmap_own(k, at, bytes);
-	if (!err)
-		(void)rig_kspace_forget(k->space, at, bytes, k);
-	pthread_mutex_unlock(&k->space->lock);
-	return err;
-}
+const struct rig_kmodel rig_kiommufd_model = {
+        .name = "iommufd", .open = open_iommufd, .detach = detach, .map = map, .unmap = rig_kiommufd_unmap};
 
 const struct rig_vfio_ops rig_kiommufd_ops = {
         .name = "iommufd",
@@ -365,8 +309,8 @@ const struct rig_vfio_ops rig_kiommufd_ops = {
         .iova = iova,
         .read = rig_kernel_read,
         .write = rig_kernel_write,
-        .dma_map = dma_map,
-        .dma_unmap = dma_unmap,
+        .dma_map = rig_kernel_dma_map,
+        .dma_unmap = rig_kernel_dma_unmap,
         .export = rig_kernel_export,
         .irq_set = rig_kernel_irq_set,
         .reset = rig_kernel_reset,

@@ -10,8 +10,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "bits.h"
@@ -38,24 +36,6 @@ static bool tells(const struct rig_kernel *k)
 
 /* -- Opening -- */
 
-static int unmap_own(struct rig_kernel *k, uint64_t at, uint64_t bytes)
-{
-	struct rig_kspace_map *m = rig_kspace_find(k->space, at, bytes, k);
-	struct rig_kiommu_unmap unmap = {.size = sizeof(unmap), .ioas = k->space->ioas, .bytes = bytes};
-	int err;
-
-	if (!m)
-		return rig_vfio_fail(
-		        ENOENT, NULL, "nothing is mapped as [%#" PRIx64 ", +%#" PRIx64 ")", at, bytes);
-	if (!tells(k))
-		return 0;
-	unmap.iova = m->cookie;
-	err = rig_kernel_ioctl(k, k->space->fd, RIG_KIOMMU_UNMAP, &unmap);
-	return err < 0 ? rig_vfio_fail(
-	                         err, NULL, "iommufd: unpinning [%#" PRIx64 ", +%#" PRIx64 ")", at, bytes)
-	               : 0;
-}
-
 static int open_by_node(struct rig_kernel *k, const struct rig_pci_fds *fds)
 {
 	struct rig_kiommu_get_pa probe = {.size = sizeof(probe)};
@@ -68,10 +48,8 @@ static int open_by_node(struct rig_kernel *k, const struct rig_pci_fds *fds)
 		err = rig_vfio_fail(ENOTSUP, NULL, "iommufd of this kernel does not tell physical addresses");
 	else
 		err = rig_kiommufd_device(k, fds);
-	if (err) {
-		rig_kspace_leave(k->space, k, unmap_own);
-		k->space = NULL;
-	}
+	if (err)
+		rig_kernel_leave(k);
 	return err;
 }
 
@@ -144,28 +122,16 @@ static int open_noiommu(struct rig_kernel *k, const struct rig_pci_fds *fds)
 	return err && k->sysfs.group >= 0 && !fds ? open_by_group(k) : err;
 }
 
-static void detach(struct rig_kernel *k)
-{
-	k->env->sys->close(k->fd);
-	k->fd = -1;
-	rig_kspace_leave(k->space, k, unmap_own);
-}
-
-const struct rig_kmodel rig_knoiommu_model = {.name = "noiommu", .open = open_noiommu, .detach = detach};
-
 /* -- Facts -- */
 
 static int device(void *transport, struct rig_vfio_device *out)
 {
 	struct rig_kernel *k = transport;
 
-	out->resets = (k->flags & RIG_KVFIO_DEVICE_RESETS) || k->hot_resets;
-	out->resets_bus = k->hot_resets;
+	rig_kernel_facts(k, out);
 	out->peers = RIG_VFIO_PEERS_BUS;
 	out->dma_page = 0;
 	out->dma_maps = UINT64_MAX;
-	out->bdf = *k->sysfs.bdf ? k->sysfs.bdf : NULL;
-	memcpy(out->bus, k->sysfs.bar, sizeof(out->bus));
 	return 0;
 }
 
@@ -208,8 +174,7 @@ static int ask_kernel(struct rig_kernel *k, const struct rig_vfio_map *map, uint
 
 static int pin(struct rig_kernel *k, const struct rig_vfio_map *map, uint64_t *pa)
 {
-	struct rig_kiommu_unmap unmap = {.size = sizeof(unmap), .ioas = k->space->ioas, .bytes = map->bytes};
-	uint64_t cookie;
+	uint64_t cookie, bytes = map->bytes;
 	int err = rig_kiommufd_map(k, map, false, &cookie);
 
 	if (err)
@@ -221,8 +186,7 @@ static int pin(struct rig_kernel *k, const struct rig_vfio_map *map, uint64_t *p
 			err = rig_kexplain_map(k, -err, map);
 	}
 	if (err) {
-		unmap.iova = cookie;
-		(void)rig_kernel_ioctl(k, k->space->fd, RIG_KIOMMU_UNMAP, &unmap);
+		(void)rig_kiommufd_unmap(k, cookie, &bytes);
 		return err;
 	}
 	rig_kspace_find(k->space, *pa, map->bytes, k)->cookie = cookie;
@@ -319,18 +283,17 @@ static int dma_map(void *transport, const struct rig_vfio_map *map)
 	return 0;
 }
 
-static int dma_unmap(void *transport, uint64_t at, uint64_t bytes)
+static int unmap(struct rig_kernel *k, uint64_t at, uint64_t *bytes)
 {
-	struct rig_kernel *k = transport;
-	int err;
+	const struct rig_kspace_map *m = rig_kspace_find(k->space, at, *bytes, k);
 
-	pthread_mutex_lock(&k->space->lock);
-	err = unmap_own(k, at, bytes);
-	if (!err)
-		(void)rig_kspace_forget(k->space, at, bytes, k);
-	pthread_mutex_unlock(&k->space->lock);
-	return err;
+	if (!m)
+		return -ENOENT;
+	return tells(k) ? rig_kiommufd_unmap(k, m->cookie, bytes) : 0;
 }
+
+const struct rig_kmodel rig_knoiommu_model = {
+        .name = "noiommu", .open = open_noiommu, .detach = rig_kernel_leave, .unmap = unmap};
 
 const struct rig_vfio_ops rig_knoiommu_ops = {
         .name = "noiommu",
@@ -345,7 +308,7 @@ const struct rig_vfio_ops rig_knoiommu_ops = {
         .write = rig_kernel_write,
         .dma_place = dma_place,
         .dma_map = dma_map,
-        .dma_unmap = dma_unmap,
+        .dma_unmap = rig_kernel_dma_unmap,
         .export = rig_kernel_export,
         .irq_set = rig_kernel_irq_set,
         .reset = rig_kernel_reset,

@@ -26,8 +26,12 @@ struct rig_kmodel {
 	const char *name;
 	/* Gets k->fd, the device's descriptor, and k->space. Undoes what it did when it fails. */
 	int (*open)(struct rig_kernel *k, const struct rig_pci_fds *fds);
-	/* The function leaves: before its descriptor is closed. */
+	/* The function leaves: rig_kernel_leave, and what must come before it. */
 	void (*detach)(struct rig_kernel *k);
+	/* With the space's lock held. Plain errnos: kernel_map.c has the words. NULL map: placing is all.
+	   *bytes is how many are to be unmapped, and then how many were. */
+	int (*map)(struct rig_kernel *k, const struct rig_vfio_map *map);
+	int (*unmap)(struct rig_kernel *k, uint64_t iova, uint64_t *bytes);
 };
 
 enum { RIG_KERNEL_WATCHED = 2 }; /* ERR and REQ */
@@ -40,9 +44,9 @@ enum { RIG_KERNEL_WATCHED = 2 }; /* ERR and REQ */
 struct rig_kernel {
 	struct rig_kernel *next; /* the process's functions, for hot reset */
 	const struct rig_kenv *env;
-	struct rig_ksysfs sysfs;    /* as it was when the function was taken; bdf "" if unknown */
-	enum rig_pci_transport way; /* that is being tried, or was taken */
-	const struct rig_kmodel *model;
+	struct rig_ksysfs sysfs;        /* as it was when the function was taken; bdf "" if unknown */
+	enum rig_pci_transport way;     /* that is being tried, or was taken */
+	const struct rig_kmodel *model; /* of `way` */
 	const struct rig_vfio_sink *sink;
 	char token[RIG_PCI_TOKEN + 1]; /* "" if none was given */
 	bool limited;                  /* RLIMIT_MEMLOCK may stop a mapping, which is then looked at before */
@@ -73,6 +77,8 @@ int rig_kernel_ioctl(struct rig_kernel *k, int fd, unsigned long request, void *
 
 /* Reads the device's facts, checks that it is a PCI function which is there: power, link, vendor id. */
 int rig_kernel_identify(struct rig_kernel *k);
+/* Facts that do not differ: how it resets, its address, its BARs' addresses. */
+void rig_kernel_facts(const struct rig_kernel *k, struct rig_vfio_device *out);
 int rig_kernel_region(void *transport, unsigned index, struct rig_vfio_region *out);
 int rig_kernel_irqs(void *transport, unsigned kind, unsigned *count);
 int rig_kernel_read(void *transport, unsigned region, uint64_t offset, void *buf, uint64_t len);
@@ -87,6 +93,15 @@ enum { RIG_KERNEL_NAME = 64 };
 char *rig_kernel_name(const struct rig_kernel *k, char *name);
 /* The bytes of the token; false if none was given. */
 bool rig_kernel_token(const struct rig_kernel *k, unsigned char *uuid);
+
+/* -- kernel_map.c: memory in the function's space -- */
+
+int rig_kernel_dma_map(void *transport, const struct rig_vfio_map *map);
+int rig_kernel_dma_unmap(void *transport, uint64_t iova, uint64_t bytes);
+/* Takes out of the set what others in the space have mapped. */
+int rig_kernel_others(struct rig_kernel *k, struct rig_ranges *free);
+/* Closes the device's descriptor, if there is one; then leaves the space, and nothing in it. */
+void rig_kernel_leave(struct rig_kernel *k);
 
 /* -- kernel_irq.c -- */
 

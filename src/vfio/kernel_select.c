@@ -70,16 +70,15 @@ static int start(struct rig_kernel *k, const struct way *way, const struct rig_p
 	int err;
 
 	k->way = way->which;
+	k->model = way->model;
 	err = way->model->open(k, fds);
 	if (err)
 		return err;
 	enlist(k);
-	k->model = way->model;
 	err = rig_kernel_identify(k);
 	if (err) {
 		delist(k);
 		k->model->detach(k);
-		k->model = NULL;
 	}
 	return err;
 }

@@ -2,10 +2,7 @@
 /* Type1: a group in a container. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "bits.h"
 #include "clock.h"
@@ -169,8 +166,6 @@ static int find_space(struct rig_kernel *k, const struct rig_pci_fds *fds)
 	return err;
 }
 
-static int unmap_own(struct rig_kernel *k, uint64_t iova, uint64_t bytes);
-
 static int open_device(struct rig_kernel *k, const struct rig_pci_fds *fds)
 {
 	char name[RIG_KERNEL_NAME];
@@ -192,23 +187,10 @@ static int open_type1(struct rig_kernel *k, const struct rig_pci_fds *fds)
 	if (err)
 		return err;
 	err = open_device(k, fds);
-	if (!err)
-		return 0;
-	rig_kspace_leave(k->space, k, unmap_own);
-	k->space = NULL;
-	k->fd = -1;
+	if (err)
+		rig_kernel_leave(k);
 	return err;
 }
-
-/* The device's descriptor goes first: the group stays open as long as it is. */
-static void detach(struct rig_kernel *k)
-{
-	k->env->sys->close(k->fd);
-	k->fd = -1;
-	rig_kspace_leave(k->space, k, unmap_own);
-}
-
-const struct rig_kmodel rig_ktype1_model = {.name = "type1", .open = open_type1, .detach = detach};
 
 /* -- Facts -- */
 
@@ -237,15 +219,12 @@ static int device(void *transport, struct rig_vfio_device *out)
 
 	if (err)
 		return err;
-	out->resets = (k->flags & RIG_KVFIO_DEVICE_RESETS) || k->hot_resets;
-	out->resets_bus = k->hot_resets;
+	rig_kernel_facts(k, out);
 	out->peers = RIG_VFIO_PEERS_MAPPING;
 	out->dma_page = info.pgsizes ? UINT64_C(1) << rig_lowest_bit(info.pgsizes) : 0;
 	/* What is available is the container's, which other functions share: the kernel counts, and refuses
 	 * in its words. */
 	out->dma_maps = UINT64_MAX;
-	out->bdf = *k->sysfs.bdf ? k->sysfs.bdf : NULL;
-	memcpy(out->bus, k->sysfs.bar, sizeof(out->bus));
 	return 0;
 }
 
@@ -255,80 +234,38 @@ static int iova(void *transport, struct rig_ranges *out)
 	struct rig_ktype1_info info;
 	int err = get_info(k, &info, out);
 
-	if (err)
-		return err;
-	pthread_mutex_lock(&k->space->lock);
-	err = rig_kspace_others(k->space, k, out);
-	pthread_mutex_unlock(&k->space->lock);
-	return err;
+	return err ? err : rig_kernel_others(k, out);
 }
 
 /* -- Mapping -- */
 
-static int unmap_own(struct rig_kernel *k, uint64_t at, uint64_t bytes)
-{
-	struct rig_kvfio_dma_unmap unmap = {.argsz = sizeof(unmap), .iova = at, .bytes = bytes};
-	int err = rig_kernel_ioctl(k, k->space->fd, RIG_KVFIO_IOMMU_UNMAP_DMA, &unmap);
-
-	if (err < 0)
-		return rig_vfio_fail(err, NULL, "type1: unmapping [%#" PRIx64 ", +%#" PRIx64 ")", at, bytes);
-	if (unmap.bytes != bytes)
-		return rig_vfio_fail(EIO, "the kernel and this library disagree about what is mapped",
-		        "type1: unmapping [%#" PRIx64 ", +%#" PRIx64 ") undid %#" PRIx64 " bytes", at, bytes,
-		        unmap.bytes);
-	return 0;
-}
-
-static int map_locked(struct rig_kernel *k, const struct rig_vfio_map *map)
+static int map(struct rig_kernel *k, const struct rig_vfio_map *wanted)
 {
 	struct rig_kvfio_dma_map m = {
 	        .argsz = sizeof(m),
-	        .flags = ((map->prot & RIG_DMA_READ) ? RIG_KVFIO_DMA_READ : 0) |
-	                 ((map->prot & RIG_DMA_WRITE) ? RIG_KVFIO_DMA_WRITE : 0),
-	        .host = (uintptr_t)map->host,
-	        .iova = map->iova,
-	        .bytes = map->bytes,
+	        .flags = ((wanted->prot & RIG_DMA_READ) ? RIG_KVFIO_DMA_READ : 0) |
+	                 ((wanted->prot & RIG_DMA_WRITE) ? RIG_KVFIO_DMA_WRITE : 0),
+	        .host = (uintptr_t)wanted->host,
+	        .iova = wanted->iova,
+	        .bytes = wanted->bytes,
 	};
-	int err = rig_kexplain_pin(k, map);
+	int err = rig_kernel_ioctl(k, k->space->fd, RIG_KVFIO_IOMMU_MAP_DMA, &m);
 
-	if (err)
-		return err;
-	err = rig_kspace_note(k->space, map->iova, map->bytes, k);
-	if (err == -EEXIST)
-		return rig_kexplain_map(k, EEXIST, map);
-	if (err)
-		return rig_vfio_fail(err, NULL, "listing a mapping");
-	err = rig_kernel_ioctl(k, k->space->fd, RIG_KVFIO_IOMMU_MAP_DMA, &m);
-	if (err < 0) {
-		(void)rig_kspace_forget(k->space, map->iova, map->bytes, k);
-		return rig_kexplain_map(k, -err, map);
-	}
-	return 0;
+	return err < 0 ? err : 0;
 }
 
-static int dma_map(void *transport, const struct rig_vfio_map *map)
+static int unmap(struct rig_kernel *k, uint64_t at, uint64_t *bytes)
 {
-	struct rig_kernel *k = transport;
-	int err;
+	struct rig_kvfio_dma_unmap m = {.argsz = sizeof(m), .iova = at, .bytes = *bytes};
+	int err = rig_kernel_ioctl(k, k->space->fd, RIG_KVFIO_IOMMU_UNMAP_DMA, &m);
 
-	pthread_mutex_lock(&k->space->lock);
-	err = map_locked(k, map);
-	pthread_mutex_unlock(&k->space->lock);
-	return err;
+	*bytes = m.bytes;
+	return err < 0 ? err : 0;
 }
 
-static int dma_unmap(void *transport, uint64_t at, uint64_t bytes)
-{
-	struct rig_kernel *k = transport;
-	int err;
-
-	pthread_mutex_lock(&k->space->lock);
-	err = unmap_own(k, at, bytes);
-	if (!err)
-		(void)rig_kspace_forget(k->space, at, bytes, k);
-	pthread_mutex_unlock(&k->space->lock);
-	return err;
-}
+/* The device's descriptor goes before the group, which stays open as long as it is. */
+const struct rig_kmodel rig_ktype1_model = {
+        .name = "type1", .open = open_type1, .detach = rig_kernel_leave, .map = map, .unmap = unmap};
 
 const struct rig_vfio_ops rig_ktype1_ops = {
         .name = "type1",
@@ -341,8 +278,8 @@ const struct rig_vfio_ops rig_ktype1_ops = {
         .iova = iova,
         .read = rig_kernel_read,
         .write = rig_kernel_write,
-        .dma_map = dma_map,
-        .dma_unmap = dma_unmap,
+        .dma_map = rig_kernel_dma_map,
+        .dma_unmap = rig_kernel_dma_unmap,
         .export = rig_kernel_export,
         .irq_set = rig_kernel_irq_set,
         .reset = rig_kernel_reset,
