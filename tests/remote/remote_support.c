@@ -65,6 +65,26 @@ void remote_agent_end(struct agent_process *a)
 	assert_int_equal(result.status, 0);
 }
 
+int remote_start(void **state, struct agent_process *agents, const char *const *devices, uint32_t n)
+{
+	uint32_t i;
+
+	if (sys_setup(state))
+		return -1;
+	for (i = 0; i < n; i++)
+		remote_agent(&agents[i], devices[i]);
+	return 0;
+}
+
+int remote_end(void **state, struct agent_process *agents, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		remote_agent_end(&agents[i]);
+	return sys_teardown(state);
+}
+
 struct rig_remote_job *remote_connect(
         struct agent_process *agents, uint32_t n, const struct rig_remote_options *options)
 {
@@ -87,4 +107,13 @@ struct rig_device *remote_open(struct rig_remote_job *job, const char *device, c
 	sys_ok(rig_remote_open(job, name, &opened));
 	assert_string_equal(rig_name(opened), name);
 	return opened;
+}
+
+const struct rig_remote_host *remote_host(struct rig_device *d)
+{
+	const struct rig_remote_record *record = rig_capability(d, &rig_remote_key);
+
+	assert_non_null(record);
+	assert_int_equal(record->kind, RIG_REMOTE_HOST);
+	return &record->u.host;
 }

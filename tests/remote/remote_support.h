@@ -21,9 +21,15 @@ void remote_agent_before(struct agent_process *a, const char *command, const str
 /* Ends it by SIGTERM: it exits with 0, its devices stopped. */
 void remote_agent_end(struct agent_process *a);
 
+/* Group fixtures: an agent for each row of devices, and its end. */
+int remote_start(void **state, struct agent_process *agents, const char *const *devices, uint32_t n);
+int remote_end(void **state, struct agent_process *agents, uint32_t n);
+
 /* A job with the agents; NULL options: the tests' own, with short bounds. */
 struct rig_remote_job *remote_connect(
         struct agent_process *agents, uint32_t n, const struct rig_remote_options *options);
 struct rig_device *remote_open(struct rig_remote_job *job, const char *device, const struct agent_process *a);
+/* What a proxy of a machine's host memory says of that machine. */
+const struct rig_remote_host *remote_host(struct rig_device *d);
 
 #endif

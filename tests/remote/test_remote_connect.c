@@ -37,24 +37,19 @@ static unsigned descriptors_of(pid_t pid)
 
 static int start(void **state)
 {
+	static const char *const devices[AGENTS] = {"", "", "", "", ""};
 	unsigned i;
 
-	if (sys_setup(state))
+	if (remote_start(state, agents, devices, AGENTS))
 		return -1;
-	for (i = 0; i < AGENTS; i++) {
-		remote_agent(&agents[i], "");
+	for (i = 0; i < AGENTS; i++)
 		idle_descriptors[i] = descriptors_of(agents[i].process.pid);
-	}
 	return 0;
 }
 
 static int end(void **state)
 {
-	unsigned i;
-
-	for (i = 0; i < AGENTS; i++)
-		remote_agent_end(&agents[i]);
-	return sys_teardown(state);
+	return remote_end(state, agents, AGENTS);
 }
 
 /* ---- Linked machines ---- */

@@ -13,27 +13,14 @@ static struct agent_process agents[2];
 
 static int start(void **state)
 {
-	if (sys_setup(state))
-		return -1;
-	remote_agent(&agents[0], "sim:mem=64M");
-	remote_agent(&agents[1], "sim:mem=64M");
-	return 0;
+	static const char *const devices[] = {"sim:mem=64M", "sim:mem=64M"};
+
+	return remote_start(state, agents, devices, 2);
 }
 
 static int end(void **state)
 {
-	remote_agent_end(&agents[0]);
-	remote_agent_end(&agents[1]);
-	return sys_teardown(state);
-}
-
-static const struct rig_remote_host *host_of(struct rig_device *d)
-{
-	const struct rig_remote_record *record = rig_capability(d, &rig_remote_key);
-
-	assert_non_null(record);
-	assert_int_equal(record->kind, RIG_REMOTE_HOST);
-	return &record->u.host;
+	return remote_end(state, agents, 2);
 }
 
 static void await_count(const struct rig_remote_end *end, enum rig_remote_count count, uint64_t c)
@@ -80,7 +67,7 @@ static void bytes_go_out_by_a_rail_and_come_back_with_nobody_between(void **stat
 	struct rig_remote_job *job = remote_connect(agents, 1, NULL);
 	struct rig_device *cpu = remote_open(job, "CPU", &agents[0]);
 	struct rig_device *board = remote_open(job, "RVX1:0", &agents[0]);
-	const struct rig_remote_host *host = host_of(cpu);
+	const struct rig_remote_host *host = remote_host(cpu);
 	const struct rig_remote_rail *rail;
 	struct rig_buffer *in, *out;
 	uint64_t c;
@@ -133,7 +120,7 @@ static void two_machines_pass_bytes_to_each_other(void **state)
 	for (i = 0; i < 2; i++) {
 		cpu[i] = remote_open(job, "CPU", &agents[i]);
 		board[i] = remote_open(job, "RVX1:0", &agents[i]);
-		host[i] = host_of(cpu[i]);
+		host[i] = remote_host(cpu[i]);
 	}
 	sys_ok(host[0]->rail(host[0]->self, host[1], &one, 1, NULL, 0, &rail));
 	assert_null(rail->local);
@@ -176,14 +163,14 @@ static void misuse_of_a_rail_is_told(void **state)
 	                      *other = remote_connect(agents + 1, 1, NULL);
 	struct rig_device *cpu = remote_open(job, "CPU", &agents[0]);
 	struct rig_device *stranger = remote_open(other, "CPU", &agents[1]);
-	const struct rig_remote_host *host = host_of(cpu);
+	const struct rig_remote_host *host = remote_host(cpu);
 	const struct rig_remote_rail *rail;
 
 	(void)state;
 	assert_int_equal(host->rail(host->self, host, &one, 1, NULL, 0, &rail), -EINVAL);
 	assert_int_equal(host->rail(host->self, NULL, &bad, 1, NULL, 0, &rail), -EINVAL);
 	assert_non_null(strstr(rig_error(), "send[0]"));
-	assert_int_equal(host->rail(host->self, host_of(stranger), &one, 1, NULL, 0, &rail), -EXDEV);
+	assert_int_equal(host->rail(host->self, remote_host(stranger), &one, 1, NULL, 0, &rail), -EXDEV);
 	assert_int_equal(host->threads(host->self, 1, NULL, 0), 0);
 	sys_close(stranger);
 	rig_remote_close(other);
@@ -198,7 +185,7 @@ static void a_killed_machine_raises_every_count_and_no_wait_blocks(void **state)
 {
 	struct rig_remote_job *job = remote_connect(agents, 2, NULL);
 	struct rig_device *cpu = remote_open(job, "CPU", &agents[0]);
-	const struct rig_remote_host *host = host_of(cpu);
+	const struct rig_remote_host *host = remote_host(cpu);
 	const struct rig_remote_rail *rail;
 	const struct rig_remote_end *end;
 	struct sys_result result;
@@ -238,7 +225,7 @@ static void each_proxy_declares_what_it_is(void **state)
 	assert_int_equal(record->kind, RIG_REMOTE_DEVICE);
 	assert_int_equal(record->u.device.id, 0); /* the first that its machine opened for the job */
 	assert_non_null(at);
-	assert_string_equal(host_of(cpu)->machine, at + 1);
+	assert_string_equal(remote_host(cpu)->machine, at + 1);
 	assert_null(rig_capability(local, &rig_remote_key));
 	sys_close(local);
 	sys_close(board);
@@ -276,8 +263,8 @@ static void check_life(bool here)
 
 	for (i = 0; i < 2; i++)
 		cpu[i] = remote_open(job, "CPU", &agents[i]);
-	sys_ok(host_of(cpu[0])->rail(
-	        host_of(cpu[0])->self, here ? NULL : host_of(cpu[1]), &one, 1, &one, 1, &rail));
+	sys_ok(remote_host(cpu[0])->rail(
+	        remote_host(cpu[0])->self, here ? NULL : remote_host(cpu[1]), &one, 1, &one, 1, &rail));
 	sys_ok(rig_remote_rail_area(job, rail, 0, false, &ended.area));
 	sys_ok(rig_buffer_of_host(board, ended.area.at, ended.area.bytes, &before));
 	end = rig_remote_end_get(rail->local);
@@ -343,7 +330,8 @@ static void rails_are_made_by_any_thread_and_have_numbers_of_their_own(void **st
 	(void)state;
 	for (i = 0; i < MAKERS; i++)
 		assert_int_equal(
-		        pthread_create(&threads[i], NULL, make_rails, (void *)(uintptr_t)host_of(cpu)), 0);
+		        pthread_create(&threads[i], NULL, make_rails, (void *)(uintptr_t)remote_host(cpu)),
+		        0);
 	for (i = 0; i < MAKERS; i++) {
 		void *sum;
 

@@ -11,16 +11,14 @@ static struct agent_process agent;
 
 static int start(void **state)
 {
-	if (sys_setup(state))
-		return -1;
-	remote_agent(&agent, "sim:mem=64M BIG=sim:mem=128M");
-	return 0;
+	static const char *const devices[] = {"sim:mem=64M BIG=sim:mem=128M"};
+
+	return remote_start(state, &agent, devices, 1);
 }
 
 static int end(void **state)
 {
-	remote_agent_end(&agent);
-	return sys_teardown(state);
+	return remote_end(state, &agent, 1);
 }
 
 static void via(struct sys_result *result, const char *arguments)

@@ -11,18 +11,14 @@ static struct agent_process agents[2];
 
 static int start(void **state)
 {
-	if (sys_setup(state))
-		return -1;
-	remote_agent(&agents[0], "sim:mem=64M sim:mem=64M");
-	remote_agent(&agents[1], "sim:mem=64M");
-	return 0;
+	static const char *const devices[] = {"sim:mem=64M sim:mem=64M", "sim:mem=64M"};
+
+	return remote_start(state, agents, devices, 2);
 }
 
 static int end(void **state)
 {
-	remote_agent_end(&agents[0]);
-	remote_agent_end(&agents[1]);
-	return sys_teardown(state);
+	return remote_end(state, agents, 2);
 }
 
 static void bytes_written_to_a_remote_device_are_read_back(void **state)
@@ -64,14 +60,11 @@ static void memory_of_a_remote_host_is_a_device(void **state)
 {
 	struct rig_remote_job *job = remote_connect(agents, 1, NULL);
 	struct rig_device *d = remote_open(job, "CPU", &agents[0]);
-	const struct rig_remote_record *record = rig_capability(d, &rig_remote_key);
 	struct rig_buffer *b = sys_buffer(d, RIG_DEVICE, 10000);
 	uint8_t bytes[10000], again[10000];
 
 	(void)state;
-	assert_non_null(record);
-	assert_int_equal(record->kind, RIG_REMOTE_HOST);
-	assert_string_equal(record->u.host.machine, agents[0].name);
+	assert_string_equal(remote_host(d)->machine, agents[0].name);
 	sys_fill(bytes, sizeof(bytes), 7);
 	sys_ok(rig_buffer_write(b, 0, bytes, sizeof(bytes)));
 	sys_ok(rig_buffer_read(b, 0, again, sizeof(again)));

@@ -222,3 +222,16 @@ int held_join(struct actor *a)
 		give_up("a thread does not come to its end", POINTS);
 	return a->code;
 }
+
+void held_start_at(enum rig_rt_hook_point point, const struct rig_device *d, struct actor *a)
+{
+	held_close(point, d, 1);
+	held_start(a);
+	held_await(point, 1);
+}
+
+int held_let_go(enum rig_rt_hook_point point, struct actor *a)
+{
+	held_open(point);
+	return held_join(a);
+}

@@ -60,7 +60,11 @@ int held_put(struct actor *a);
 #define HELD_BYTES 4096u
 
 void held_start(struct actor *a);
+/* Starts it and returns once it stands at the point, which it passes on `d` (NULL: on any device). */
+void held_start_at(enum rig_rt_hook_point point, const struct rig_device *d, struct actor *a);
 /* Blocks until it is done; answers its code. */
 int held_join(struct actor *a);
+/* Opens the point, then the same. */
+int held_let_go(enum rig_rt_hook_point point, struct actor *a);
 
 #endif

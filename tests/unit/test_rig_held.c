@@ -75,12 +75,9 @@ static void who_has_the_turn_gets_the_earlier_value(void **state)
 	struct actor first = {.deed = held_submit, .s = help_empty(b.d)}, second = first;
 
 	(void)state;
-	held_close(RT_HOOK_TURN, b.d, 1);
-	held_start(&first);
-	held_await(RT_HOOK_TURN, 1);
+	held_start_at(RT_HOOK_TURN, b.d, &first);
 	held_start(&second);
-	held_open(RT_HOOK_TURN);
-	assert_ok(held_join(&first));
+	assert_ok(held_let_go(RT_HOOK_TURN, &first));
 	assert_ok(held_join(&second));
 	assert_int_equal(order_of(&b, first.point), 1);
 	assert_int_equal(order_of(&b, second.point), 2);
@@ -116,15 +113,12 @@ static void a_small_submission_passes_one_that_waits_for_room(void **state)
 	large.s = words_of(b.d, 4);
 	small = words_of(b.d, 1);
 	assert_ok(rig_submit(small, NULL, NULL, 0, NULL));
-	held_close(RT_HOOK_LATER, b.d, 1);
-	held_start(&large);
-	held_await(RT_HOOK_LATER, 1);
+	held_start_at(RT_HOOK_LATER, b.d, &large);
 	assert_int_equal(polled_run(b.p, 1), 1);
 	point = help_submit(small, NULL);
 	assert_int_equal(order_of(&b, point), 2);
 	assert_int_equal(polled_run(b.p, 1), 1);
-	held_open(RT_HOOK_LATER);
-	assert_ok(held_join(&large));
+	assert_ok(held_let_go(RT_HOOK_LATER, &large));
 	assert_int_equal(order_of(&b, large.point), 3);
 	rig_submission_put(large.s);
 	rig_submission_put(small);
@@ -201,9 +195,7 @@ static void a_loss_between_the_record_and_the_hand_over_takes_the_submitters_dev
 	const char *reason;
 
 	(void)state;
-	held_close(RT_HOOK_RECORDED, x.consumer.d, 1);
-	held_start(&x.submitter);
-	held_await(RT_HOOK_RECORDED, 1);
+	held_start_at(RT_HOOK_RECORDED, x.consumer.d, &x.submitter);
 	held_close(RT_HOOK_LOST, x.producer.d, 1);
 	lose_by_alloc(&x.producer, &x.loser);
 	held_await(RT_HOOK_LOST, 1);
@@ -231,8 +223,7 @@ static void who_submits_after_a_loss_finds_it_before_it_is_told(void **state)
 	held_start(&x.submitter);
 	assert_int_equal(held_join(&x.submitter), RIG_LOST);
 	assert_int_equal(polled_count(x.consumer.p, POLLED_SUBMIT), 0);
-	held_open(RT_HOOK_LOST);
-	assert_int_equal(held_join(&x.loser), RIG_LOST);
+	assert_int_equal(held_let_go(RT_HOOK_LOST, &x.loser), RIG_LOST);
 	assert_ok(rig_wait(help_submit(x.submitter.s, NULL)));
 	close_pair(&x);
 }
@@ -243,16 +234,12 @@ static void a_loss_before_the_record_is_found_in_the_turn(void **state)
 	struct pair x = open_pair();
 
 	(void)state;
-	held_close(RT_HOOK_TURN, x.consumer.d, 1);
-	held_start(&x.submitter);
-	held_await(RT_HOOK_TURN, 1);
+	held_start_at(RT_HOOK_TURN, x.consumer.d, &x.submitter);
 	held_close(RT_HOOK_LOST, x.producer.d, 1);
 	lose_by_alloc(&x.producer, &x.loser);
 	held_await(RT_HOOK_LOST, 1);
-	held_open(RT_HOOK_TURN);
-	assert_int_equal(held_join(&x.submitter), RIG_LOST);
-	held_open(RT_HOOK_LOST);
-	assert_int_equal(held_join(&x.loser), RIG_LOST);
+	assert_int_equal(held_let_go(RT_HOOK_TURN, &x.submitter), RIG_LOST);
+	assert_int_equal(held_let_go(RT_HOOK_LOST, &x.loser), RIG_LOST);
 	assert_int_equal(polled_count(x.consumer.p, POLLED_SUBMIT), 0);
 	assert_ok(rig_wait(help_submit(x.submitter.s, NULL)));
 	close_pair(&x);
@@ -272,8 +259,7 @@ static void no_device_stops_before_those_that_wait_for_it_are_lost(void **state)
 	assert_true(rig_lost(x.producer.d, NULL));
 	assert_true(rig_lost(x.consumer.d, NULL));
 	assert_int_equal(rig_reached(x.submitter.point), RIG_LOST);
-	held_open(RT_HOOK_STOP);
-	assert_int_equal(held_join(&x.loser), RIG_LOST);
+	assert_int_equal(held_let_go(RT_HOOK_STOP, &x.loser), RIG_LOST);
 	close_pair(&x);
 }
 
@@ -286,12 +272,9 @@ static void a_value_handed_over_beside_a_close_is_reached_or_lost(void **state)
 	struct actor closer = {.deed = held_end, .d = b.d};
 
 	(void)state;
-	held_close(RT_HOOK_TURN, b.d, 1);
-	held_start(&submitter);
-	held_await(RT_HOOK_TURN, 1);
+	held_start_at(RT_HOOK_TURN, b.d, &submitter);
 	held_start(&closer);
-	held_open(RT_HOOK_TURN);
-	assert_ok(held_join(&submitter));
+	assert_ok(held_let_go(RT_HOOK_TURN, &submitter));
 	assert_ok(held_join(&closer));
 	expect_judged(&submitter);
 	assert_int_equal(polled_count(b.p, POLLED_SUBMIT), 1);
@@ -347,8 +330,7 @@ static void who_waits_on_a_lost_device_commits_nothing(void **state)
 	held_start(&waiter);
 	assert_int_equal(held_join(&waiter), RIG_LOST);
 	assert_int_equal(polled_count(b.p, POLLED_COMMIT), 0);
-	held_open(RT_HOOK_LOST);
-	assert_int_equal(held_join(&loser), RIG_LOST);
+	assert_int_equal(held_let_go(RT_HOOK_LOST, &loser), RIG_LOST);
 	rig_submission_put(s);
 	help_close(&b);
 }
@@ -366,9 +348,7 @@ static void a_loss_follows_a_commit_under_the_lock(void **state)
 	held_close(RT_HOOK_ENTERED, b.d, 1);
 	lose_by_alloc(&b, &loser);
 	held_await(RT_HOOK_ENTERED, 1);
-	held_close(RT_HOOK_COMMIT, b.d, 1);
-	held_start(&waiter);
-	held_await(RT_HOOK_COMMIT, 1);
+	held_start_at(RT_HOOK_COMMIT, b.d, &waiter);
 	held_open(RT_HOOK_ENTERED);
 	held_open(RT_HOOK_COMMIT);
 	assert_int_equal(held_join(&loser), RIG_LOST);

@@ -31,14 +31,11 @@ static void memory_between_its_last_put_and_the_cache_is_nobodys(void **state)
 	struct rig_buffer *other, *again;
 
 	(void)state;
-	held_close(RT_HOOK_PUT, b.d, 1);
-	held_start(&putter);
-	held_await(RT_HOOK_PUT, 1);
+	held_start_at(RT_HOOK_PUT, b.d, &putter);
 	other = help_buffer(b.d, HELD_BYTES);
 	assert_int_not_equal(rig_buffer_address(other), address);
 	assert_int_equal(polled_count(b.p, POLLED_ALLOC), 2);
-	held_open(RT_HOOK_PUT);
-	assert_ok(held_join(&putter));
+	assert_ok(held_let_go(RT_HOOK_PUT, &putter));
 	again = help_buffer(b.d, HELD_BYTES);
 	assert_int_equal(rig_buffer_address(again), address);
 	assert_int_equal(polled_count(b.p, POLLED_ALLOC), 2);
@@ -92,14 +89,11 @@ static void memory_put_beside_its_devices_whole_end_goes_back_to_the_driver(void
 	struct actor putter = {.deed = held_put, .buffer = help_buffer(b.d, HELD_BYTES)};
 
 	(void)state;
-	held_close(RT_HOOK_PUT, b.d, 1);
-	held_start(&putter);
-	held_await(RT_HOOK_PUT, 1);
+	held_start_at(RT_HOOK_PUT, b.d, &putter);
 	assert_ok(rig_close(b.d));
 	rig_device_put(b.d);
 	assert_int_equal(polled_count(b.p, POLLED_RELEASE), 0);
-	held_open(RT_HOOK_PUT);
-	assert_ok(held_join(&putter));
+	assert_ok(held_let_go(RT_HOOK_PUT, &putter));
 	expect_all_back(&b);
 }
 
@@ -109,13 +103,10 @@ static void end_beside_a_put(enum rig_rt_hook_point point)
 	struct rig_buffer *buffer = help_buffer(b.d, HELD_BYTES);
 	struct actor closer = {.deed = held_end, .d = b.d};
 
-	held_close(point, b.d, 1);
-	held_start(&closer);
-	held_await(point, 1);
+	held_start_at(point, b.d, &closer);
 	rig_buffer_put(buffer);
 	assert_int_equal(polled_count(b.p, POLLED_FREE), 0);
-	held_open(point);
-	assert_ok(held_join(&closer));
+	assert_ok(held_let_go(point, &closer));
 	rig_device_put(b.d);
 	expect_all_back(&b);
 }
@@ -137,12 +128,9 @@ static void memory_put_right_after_a_stop_goes_back(void **state)
 	struct actor closer = {.deed = held_end, .d = b.d};
 
 	(void)state;
-	held_close(RT_HOOK_ENDED, b.d, 1);
-	held_start(&closer);
-	held_await(RT_HOOK_ENDED, 1);
+	held_start_at(RT_HOOK_ENDED, b.d, &closer);
 	rig_buffer_put(buffer);
-	held_open(RT_HOOK_ENDED);
-	assert_ok(held_join(&closer));
+	assert_ok(held_let_go(RT_HOOK_ENDED, &closer));
 	rig_device_put(b.d);
 	expect_all_back(&b);
 }
@@ -254,12 +242,9 @@ static void a_fork_beside_a_counted_call_leaves_it_to_the_parent(void **state)
 	struct actor creator = {.deed = held_create, .d = x.b.d};
 
 	(void)state;
-	held_close(RT_HOOK_ENTERED, x.b.d, 1);
-	held_start(&creator);
-	held_await(RT_HOOK_ENTERED, 1);
+	held_start_at(RT_HOOK_ENTERED, x.b.d, &creator);
 	expect_child_apart(&x);
-	held_open(RT_HOOK_ENTERED);
-	assert_ok(held_join(&creator));
+	assert_ok(held_let_go(RT_HOOK_ENTERED, &creator));
 	assert_ok(rig_wait(x.open));
 	rig_buffer_put(creator.buffer);
 	drop(&x);
@@ -272,12 +257,9 @@ static void a_fork_beside_a_turn_leaves_its_lock_to_the_parent(void **state)
 	struct actor submitter = {.deed = held_submit, .s = x.s};
 
 	(void)state;
-	held_close(RT_HOOK_RECORDED, x.b.d, 1);
-	held_start(&submitter);
-	held_await(RT_HOOK_RECORDED, 1);
+	held_start_at(RT_HOOK_RECORDED, x.b.d, &submitter);
 	expect_child_apart(&x);
-	held_open(RT_HOOK_RECORDED);
-	assert_ok(held_join(&submitter));
+	assert_ok(held_let_go(RT_HOOK_RECORDED, &submitter));
 	assert_ok(rig_wait(submitter.point));
 	drop(&x);
 	help_close(&x.b);
@@ -291,12 +273,9 @@ static void fork_beside_a_loss(enum rig_rt_hook_point point)
 
 	polled_gate(x.b.p, 0);
 	polled_fail(x.b.p, POLLED_ALLOC, 1, POLLED_FAULTS);
-	held_close(point, x.b.d, 1);
-	held_start(&loser);
-	held_await(point, 1);
+	held_start_at(point, x.b.d, &loser);
 	expect_child_apart(&x);
-	held_open(point);
-	assert_int_equal(held_join(&loser), RIG_LOST);
+	assert_int_equal(held_let_go(point, &loser), RIG_LOST);
 	assert_int_equal(rig_wait(x.open), RIG_LOST);
 	assert_int_equal(polled_count(x.b.p, POLLED_STOP), 1);
 	drop(&x);
@@ -320,12 +299,9 @@ static void fork_beside_a_put(enum rig_rt_hook_point point)
 	uint64_t address = rig_buffer_address(putter.buffer);
 	struct rig_buffer *again;
 
-	held_close(point, x.b.d, 1);
-	held_start(&putter);
-	held_await(point, 1);
+	held_start_at(point, x.b.d, &putter);
 	expect_child_apart(&x);
-	held_open(point);
-	assert_ok(held_join(&putter));
+	assert_ok(held_let_go(point, &putter));
 	again = help_buffer(x.b.d, HELD_BYTES);
 	assert_int_equal(rig_buffer_address(again), address);
 	rig_buffer_put(again);
@@ -344,6 +320,14 @@ static void a_fork_beside_a_put_leaves_the_memory_to_the_parent(void **state)
 
 /* ---- Close beside open ---- */
 
+/* Drops the device that was closed, and closes the one that its opener made since. */
+static void close_second(struct bench *b, struct rig_device *d)
+{
+	rig_device_put(b->d);
+	b->d = d;
+	help_close(b);
+}
+
 /* E-035, E-252 */
 static void an_open_waits_for_the_stop_of_the_device_before(void **state)
 {
@@ -352,43 +336,32 @@ static void an_open_waits_for_the_stop_of_the_device_before(void **state)
 	struct actor opener = {.deed = held_begin, .opener = polled_opener(b.p)};
 
 	(void)state;
-	held_close(RT_HOOK_STOP, b.d, 1);
-	held_start(&closer);
-	held_await(RT_HOOK_STOP, 1);
+	held_start_at(RT_HOOK_STOP, b.d, &closer);
 	held_start(&opener);
 	held_await_came(RT_HOOK_EARLIER, 1);
 	assert_int_equal(polled_count(b.p, POLLED_MAKE), 1);
-	held_open(RT_HOOK_STOP);
-	assert_ok(held_join(&closer));
+	assert_ok(held_let_go(RT_HOOK_STOP, &closer));
 	assert_ok(held_join(&opener));
 	assert_int_equal(polled_count(b.p, POLLED_STOP), 1);
 	assert_int_equal(polled_count(b.p, POLLED_MAKE), 2);
-	rig_device_put(b.d);
-	b.d = opener.d;
-	help_close(&b);
+	close_second(&b, opener.d);
 }
 
 /* The device before is stopped and all of its memory is the library's to give back: nobody does it twice. */
 static void an_open_meets_a_close_that_has_given_nothing_back(void **state)
 {
 	struct bench b = open_bench();
-	struct rig_device *first = b.d;
 	struct actor closer = {.deed = held_end, .d = b.d};
 	struct actor opener = {.deed = held_begin, .opener = polled_opener(b.p)};
 
 	(void)state;
 	rig_buffer_put(help_buffer(b.d, HELD_BYTES));
-	held_close(RT_HOOK_ENDED, b.d, 1);
-	held_start(&closer);
-	held_await(RT_HOOK_ENDED, 1);
+	held_start_at(RT_HOOK_ENDED, b.d, &closer);
 	held_start(&opener);
-	held_open(RT_HOOK_ENDED);
-	assert_ok(held_join(&closer));
+	assert_ok(held_let_go(RT_HOOK_ENDED, &closer));
 	assert_ok(held_join(&opener));
 	assert_int_equal(polled_count(b.p, POLLED_FREE), 1);
-	rig_device_put(first);
-	b.d = opener.d;
-	help_close(&b);
+	close_second(&b, opener.d);
 }
 
 /* An open that found the device before while it stopped, and goes on only when all of it is over. */
@@ -399,22 +372,15 @@ static void an_open_that_comes_late_to_a_close_opens(void **state)
 	struct actor opener = {.deed = held_begin, .opener = polled_opener(b.p)};
 
 	(void)state;
-	held_close(RT_HOOK_STOP, b.d, 1);
-	held_start(&closer);
-	held_await(RT_HOOK_STOP, 1);
-	held_close(RT_HOOK_EARLIER, b.d, 1);
-	held_start(&opener);
-	held_await(RT_HOOK_EARLIER, 1);
+	held_start_at(RT_HOOK_STOP, b.d, &closer);
+	held_start_at(RT_HOOK_EARLIER, b.d, &opener);
 	held_close(RT_HOOK_ENDED, b.d, 1);
 	held_open(RT_HOOK_STOP);
 	held_await(RT_HOOK_ENDED, 1);
 	held_open(RT_HOOK_EARLIER);
-	held_open(RT_HOOK_ENDED);
-	assert_ok(held_join(&closer));
+	assert_ok(held_let_go(RT_HOOK_ENDED, &closer));
 	assert_ok(held_join(&opener));
-	rig_device_put(b.d);
-	b.d = opener.d;
-	help_close(&b);
+	close_second(&b, opener.d);
 }
 
 /* E-240 */
@@ -428,8 +394,7 @@ static void two_closes_stop_once_and_return_after_it(void **state)
 	held_start(&closers[0]);
 	held_await(RT_HOOK_STOP, 1);
 	held_start(&closers[1]);
-	held_open(RT_HOOK_STOP);
-	assert_ok(held_join(&closers[1]));
+	assert_ok(held_let_go(RT_HOOK_STOP, &closers[1]));
 	assert_int_equal(polled_count(b.p, POLLED_STOP), 1);
 	assert_ok(held_join(&closers[0]));
 	help_end(&b);

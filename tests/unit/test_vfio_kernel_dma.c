@@ -13,48 +13,9 @@
 
 #include "counters.h"
 #include "dma.h"
-#include "kernel.h"
 #include "kernel_abi.h"
-#include "log.h"
-#include "pci.h"
 #include "peer.h"
-#include "vfio_kernel_fake.h"
-#include "vfio_ops.h"
-
-static struct fake_kernel kernel;
-static const struct rig_log silence;
-
-static int setup(void **state)
-{
-	(void)state;
-	fake_kernel_init(&kernel);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	fake_kernel_fini(&kernel);
-	return 0;
-}
-
-static struct rig_pci *take(enum rig_pci_transport which, const char *bdf)
-{
-	const struct rig_kernel_want want = {.bdf = bdf, .which = which};
-	struct rig_pci_options o = {.kind = RIG_PCI_OPS};
-	struct rig_pci *f = NULL;
-
-	if (rig_kernel_open(&kernel.env, &want, &silence, &o.ops, &o.transport) ||
-	        rig_pci_open(&f, &o, NULL, 0))
-		fail_msg("%s", rig_pci_error());
-	return f;
-}
-
-static void says(const char *what)
-{
-	if (!strstr(rig_pci_error(), what))
-		fail_msg("\"%s\" does not say \"%s\"", rig_pci_error(), what);
-}
+#include "vfio_kernel_bench.h"
 
 static unsigned char page[2 * 4096] __attribute__((aligned(4096)));
 
@@ -509,34 +470,32 @@ static void only_a_dma_buf_with_one_reference_is_known_not_to_be_shared(void **s
 	close(fd);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        TEST(memory_is_mapped_and_unmapped_exactly),
-	        TEST(addresses_lie_in_the_ranges_that_the_kernel_reports),
-	        TEST(an_unmap_of_another_size_ends_the_function),
-	        TEST(the_entry_limit_is_named_with_its_parameter),
-	        TEST(a_refused_pinning_names_the_memory_limit),
-	        TEST(a_range_that_is_taken_all_the_same_is_an_error_of_its_own),
-	        TEST(functions_of_one_group_share_a_space_and_never_an_address),
-	        TEST(memory_with_a_descriptor_is_mapped_by_it_where_the_kernel_can),
-	        TEST(without_an_iommu_addresses_are_the_physical_ones),
-	        TEST(memory_in_pieces_is_refused_without_an_iommu),
-	        TEST(memory_beyond_the_mask_is_refused_without_an_iommu),
-	        TEST(a_peers_bar_is_mapped_by_its_dma_buf_or_its_mapping),
-	        TEST(a_kernel_that_exports_no_bar_is_said_to_need_what_exports_them),
-	        TEST(a_kernel_that_cannot_map_a_dma_buf_is_said_to_be_one),
-	        TEST(a_reset_of_the_peer_ends_its_dma_bufs_and_they_are_mapped_again),
-	        TEST(a_hot_reset_ends_dma_bufs_of_others_and_they_are_mapped_again),
-	        TEST(a_reset_ends_no_mapping_of_type1),
-	        TEST(what_cannot_be_mapped_again_is_revoked_and_its_address_stays_taken),
-	        TEST(a_peer_that_is_closed_first_takes_its_memory_along),
-	        TEST(who_borrowed_may_close_with_the_loan),
-	        TEST(a_peer_range_over_a_hole_or_outside_is_refused),
-	        TEST(without_an_iommu_a_peer_is_at_its_bus_address),
-	        TEST(only_a_dma_buf_with_one_reference_is_known_not_to_be_shared),
+	        KERNEL_TEST(memory_is_mapped_and_unmapped_exactly),
+	        KERNEL_TEST(addresses_lie_in_the_ranges_that_the_kernel_reports),
+	        KERNEL_TEST(an_unmap_of_another_size_ends_the_function),
+	        KERNEL_TEST(the_entry_limit_is_named_with_its_parameter),
+	        KERNEL_TEST(a_refused_pinning_names_the_memory_limit),
+	        KERNEL_TEST(a_range_that_is_taken_all_the_same_is_an_error_of_its_own),
+	        KERNEL_TEST(functions_of_one_group_share_a_space_and_never_an_address),
+	        KERNEL_TEST(memory_with_a_descriptor_is_mapped_by_it_where_the_kernel_can),
+	        KERNEL_TEST(without_an_iommu_addresses_are_the_physical_ones),
+	        KERNEL_TEST(memory_in_pieces_is_refused_without_an_iommu),
+	        KERNEL_TEST(memory_beyond_the_mask_is_refused_without_an_iommu),
+	        KERNEL_TEST(a_peers_bar_is_mapped_by_its_dma_buf_or_its_mapping),
+	        KERNEL_TEST(a_kernel_that_exports_no_bar_is_said_to_need_what_exports_them),
+	        KERNEL_TEST(a_kernel_that_cannot_map_a_dma_buf_is_said_to_be_one),
+	        KERNEL_TEST(a_reset_of_the_peer_ends_its_dma_bufs_and_they_are_mapped_again),
+	        KERNEL_TEST(a_hot_reset_ends_dma_bufs_of_others_and_they_are_mapped_again),
+	        KERNEL_TEST(a_reset_ends_no_mapping_of_type1),
+	        KERNEL_TEST(what_cannot_be_mapped_again_is_revoked_and_its_address_stays_taken),
+	        KERNEL_TEST(a_peer_that_is_closed_first_takes_its_memory_along),
+	        KERNEL_TEST(who_borrowed_may_close_with_the_loan),
+	        KERNEL_TEST(a_peer_range_over_a_hole_or_outside_is_refused),
+	        KERNEL_TEST(without_an_iommu_a_peer_is_at_its_bus_address),
+	        KERNEL_TEST(only_a_dma_buf_with_one_reference_is_known_not_to_be_shared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,53 +13,10 @@
 
 #include "counters.h"
 #include "irq.h"
-#include "kernel.h"
 #include "kernel_abi.h"
-#include "log.h"
-#include "pci.h"
-#include "vfio_kernel_fake.h"
-#include "vfio_ops.h"
+#include "vfio_kernel_bench.h"
 
 enum { SOON_MS = 5000 };
-
-static struct fake_kernel kernel;
-static char logged[1024];
-
-static void note(void *arg, int level, const char *line)
-{
-	(void)arg;
-	(void)level;
-	strncat(logged, line, sizeof(logged) - strlen(logged) - 1);
-}
-
-static const struct rig_log notes = {.fn = note};
-
-static int setup(void **state)
-{
-	(void)state;
-	logged[0] = 0;
-	fake_kernel_init(&kernel);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	fake_kernel_fini(&kernel);
-	return 0;
-}
-
-static struct rig_pci *take(void)
-{
-	const struct rig_kernel_want want = {.bdf = FAKE_KERNEL_BDF0, .which = RIG_PCI_TYPE1};
-	struct rig_pci_options o = {.kind = RIG_PCI_OPS};
-	struct rig_pci *f = NULL;
-
-	if (rig_kernel_open(&kernel.env, &want, &notes, &o.ops, &o.transport) ||
-	        rig_pci_open(&f, &o, NULL, 0))
-		fail_msg("%s", rig_pci_error());
-	return f;
-}
 
 static void raise_irq(unsigned kind, unsigned vector)
 {
@@ -71,7 +28,7 @@ static void raise_irq(unsigned kind, unsigned vector)
 
 static void an_interrupt_reaches_its_eventfd(void **state)
 {
-	struct rig_pci *f = take();
+	struct rig_pci *f = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0);
 	int fd = eventfd(0, EFD_NONBLOCK);
 	uint64_t n;
 
@@ -87,7 +44,7 @@ static void an_interrupt_reaches_its_eventfd(void **state)
 
 static void where_vectors_cannot_be_added_later_all_are_enabled_first(void **state)
 {
-	struct rig_pci *f = take();
+	struct rig_pci *f = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0);
 	int fd = eventfd(0, EFD_NONBLOCK);
 
 	(void)state;
@@ -103,7 +60,7 @@ static void where_vectors_cannot_be_added_later_all_are_enabled_first(void **sta
 
 static void becomes_gone(unsigned kind, const char *says)
 {
-	struct rig_pci *f = take();
+	struct rig_pci *f = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0);
 	struct pollfd gone = {.fd = rig_pci_gone_fd(f), .events = POLLIN};
 	const char *why;
 
@@ -129,7 +86,7 @@ static void an_uncorrectable_error_makes_it_gone(void **state)
 
 static void who_asks_for_the_request_gets_it_in_place_of_the_library(void **state)
 {
-	struct rig_pci *f = take();
+	struct rig_pci *f = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0);
 	int fd = eventfd(0, EFD_NONBLOCK);
 	uint64_t n;
 
@@ -153,7 +110,7 @@ static void nothing_stays_connected_after_close(void **state)
 
 	(void)state;
 	test_counts_take(&before);
-	f = take();
+	f = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0);
 	fd = eventfd(0, EFD_NONBLOCK);
 	assert_int_equal(rig_pci_irq_enable(f, RIG_IRQ_MSIX, 0, 1, &fd), 0);
 	close(fd);
@@ -163,7 +120,7 @@ static void nothing_stays_connected_after_close(void **state)
 
 static void a_reset_is_the_functions_own_where_it_has_one(void **state)
 {
-	struct rig_pci *f = take();
+	struct rig_pci *f = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0);
 
 	(void)state;
 	assert_int_equal(rig_pci_reset(f), 0);
@@ -180,7 +137,7 @@ static void a_hot_reset_that_would_hit_others_is_not_offered_and_they_are_named(
 	kernel.function[0].flags = RIG_KVFIO_DEVICE_PCI;
 	fake_kernel_link(
 	        &kernel, "/sys/bus/pci/devices/" FAKE_KERNEL_BDF1 "/driver", "../../../bus/pci/drivers/nvme");
-	f = take();
+	f = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0);
 	assert_false(rig_pci_info(f)->resets);
 	assert_non_null(strstr(logged, FAKE_KERNEL_BDF1 " (nvme)"));
 	assert_int_equal(rig_pci_reset(f), -ENOTSUP);
@@ -195,24 +152,12 @@ static void a_hot_reset_that_hits_only_ours_is_done(void **state)
 	(void)state;
 	kernel.function[0].flags = RIG_KVFIO_DEVICE_PCI;
 	kernel.hot_group = 12;
-	f = take();
+	f = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0);
 	assert_true(rig_pci_info(f)->resets);
 	assert_int_equal(rig_pci_reset(f), 0);
 	assert_int_equal(kernel.function[0].hot_resets, 1);
 	assert_int_equal(kernel.function[0].resets, 0);
 	rig_pci_close(f);
-}
-
-static struct rig_pci *take_by(enum rig_pci_transport which, const char *bdf)
-{
-	const struct rig_kernel_want want = {.bdf = bdf, .which = which};
-	struct rig_pci_options o = {.kind = RIG_PCI_OPS};
-	struct rig_pci *f = NULL;
-
-	if (rig_kernel_open(&kernel.env, &want, &notes, &o.ops, &o.transport) ||
-	        rig_pci_open(&f, &o, NULL, 0))
-		fail_msg("%s", rig_pci_error());
-	return f;
 }
 
 static void a_hot_reset_spares_what_this_process_has_open_unless_it_is_asked_to_hit_it(void **state)
@@ -228,12 +173,12 @@ static void a_hot_reset_spares_what_this_process_has_open_unless_it_is_asked_to_
 		uint32_t before, after;
 
 		kernel.hot_owned = ways[i] == RIG_PCI_IOMMUFD;
-		f = take_by(ways[i], FAKE_KERNEL_BDF0);
-		other = take_by(ways[i], FAKE_KERNEL_BDF1);
+		f = take(ways[i], FAKE_KERNEL_BDF0);
+		other = take(ways[i], FAKE_KERNEL_BDF1);
 		assert_int_equal(rig_pci_bus_master(f, true), 0);
 		assert_int_equal(rig_pci_config_read(f, 4, 2, &before), 0);
 		assert_int_equal(rig_pci_reset(f), -EBUSY);
-		assert_non_null(strstr(rig_pci_error(), FAKE_KERNEL_BDF1 " (which this process has open)"));
+		says(FAKE_KERNEL_BDF1 " (which this process has open)");
 		assert_null(strstr(rig_pci_error(), FAKE_KERNEL_BDF0 " ("));
 		assert_int_equal(kernel.function[0].hot_resets, done);
 		assert_int_equal(rig_pci_config_read(f, 4, 2, &after), 0);
@@ -247,21 +192,19 @@ static void a_hot_reset_spares_what_this_process_has_open_unless_it_is_asked_to_
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        TEST(an_interrupt_reaches_its_eventfd),
-	        TEST(where_vectors_cannot_be_added_later_all_are_enabled_first),
-	        TEST(a_request_to_give_the_function_back_makes_it_gone),
-	        TEST(an_uncorrectable_error_makes_it_gone),
-	        TEST(who_asks_for_the_request_gets_it_in_place_of_the_library),
-	        TEST(nothing_stays_connected_after_close),
-	        TEST(a_reset_is_the_functions_own_where_it_has_one),
-	        TEST(a_hot_reset_that_would_hit_others_is_not_offered_and_they_are_named),
-	        TEST(a_hot_reset_that_hits_only_ours_is_done),
-	        TEST(a_hot_reset_spares_what_this_process_has_open_unless_it_is_asked_to_hit_it),
+	        KERNEL_TEST(an_interrupt_reaches_its_eventfd),
+	        KERNEL_TEST(where_vectors_cannot_be_added_later_all_are_enabled_first),
+	        KERNEL_TEST(a_request_to_give_the_function_back_makes_it_gone),
+	        KERNEL_TEST(an_uncorrectable_error_makes_it_gone),
+	        KERNEL_TEST(who_asks_for_the_request_gets_it_in_place_of_the_library),
+	        KERNEL_TEST(nothing_stays_connected_after_close),
+	        KERNEL_TEST(a_reset_is_the_functions_own_where_it_has_one),
+	        KERNEL_TEST(a_hot_reset_that_would_hit_others_is_not_offered_and_they_are_named),
+	        KERNEL_TEST(a_hot_reset_that_hits_only_ours_is_done),
+	        KERNEL_TEST(a_hot_reset_spares_what_this_process_has_open_unless_it_is_asked_to_hit_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

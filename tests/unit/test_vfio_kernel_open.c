@@ -17,67 +17,17 @@
 
 #include "counters.h"
 #include "irq.h"
-#include "kernel.h"
-#include "log.h"
-#include "pci.h"
-#include "vfio_kernel_fake.h"
+#include "vfio_kernel_bench.h"
 #include "vfio_ops.h"
 
-static struct fake_kernel kernel;
-static char logged[512];
-
-static void note(void *arg, int level, const char *line)
-{
-	(void)arg;
-	(void)level;
-	strncat(logged, line, sizeof(logged) - strlen(logged) - 1);
-}
-
-static const struct rig_log log_all = {.fn = note};
-
-static int setup(void **state)
-{
-	(void)state;
-	logged[0] = 0;
-	fake_kernel_init(&kernel);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	fake_kernel_fini(&kernel);
-	return 0;
-}
-
-static int open_by(enum rig_pci_transport which, const char *bdf, struct rig_pci **out)
-{
-	const struct rig_kernel_want want = {.bdf = bdf, .which = which};
-	struct rig_pci_options o = {.kind = RIG_PCI_OPS};
-	int err = rig_kernel_open(&kernel.env, &want, &log_all, &o.ops, &o.transport);
-
-	*out = NULL;
-	return err ? err : rig_pci_open(out, &o, NULL, 0);
-}
-
-static struct rig_pci *must_open(enum rig_pci_transport which)
-{
-	struct rig_pci *f;
-
-	if (open_by(which, FAKE_KERNEL_BDF0, &f))
-		fail_msg("%s", rig_pci_error());
-	return f;
-}
-
-static void refused(enum rig_pci_transport which, int err, const char *says)
+static void refused(enum rig_pci_transport which, int err, const char *words)
 {
 	struct test_counts before;
 	struct rig_pci *f;
 
 	test_counts_take(&before);
 	assert_int_equal(open_by(which, FAKE_KERNEL_BDF0, &f), err);
-	if (!strstr(rig_pci_error(), says))
-		fail_msg("\"%s\" does not say \"%s\"", rig_pci_error(), says);
+	says(words);
 	assert_null(strchr(rig_pci_error(), '\n'));
 	test_counts_same(&before);
 }
@@ -95,7 +45,7 @@ static void each_way_opens_and_leaves_nothing(void **state)
 		struct rig_pci *f;
 
 		test_counts_take(&before);
-		f = must_open(ways[i].which);
+		f = take(ways[i].which, FAKE_KERNEL_BDF0);
 		assert_string_equal(rig_pci_info(f)->transport, ways[i].name);
 		assert_string_equal(rig_pci_info(f)->bdf, FAKE_KERNEL_BDF0);
 		assert_int_equal(rig_pci_info(f)->vendor, 0x1234);
@@ -107,7 +57,7 @@ static void each_way_opens_and_leaves_nothing(void **state)
 
 static void the_device_node_comes_first_and_the_log_says_so(void **state)
 {
-	struct rig_pci *f = must_open(RIG_PCI_ANY);
+	struct rig_pci *f = take(RIG_PCI_ANY, FAKE_KERNEL_BDF0);
 
 	(void)state;
 	assert_string_equal(rig_pci_info(f)->transport, "iommufd");
@@ -121,7 +71,7 @@ static void without_an_iommufd_it_is_type1_and_the_log_says_why(void **state)
 
 	(void)state;
 	kernel.no_iommu_node = true;
-	f = must_open(RIG_PCI_ANY);
+	f = take(RIG_PCI_ANY, FAKE_KERNEL_BDF0);
 	assert_string_equal(rig_pci_info(f)->transport, "type1");
 	assert_non_null(strstr(logged, "/dev/iommu"));
 	rig_pci_close(f);
@@ -137,7 +87,7 @@ static void a_kernel_without_device_nodes_is_driven_through_type1(void **state)
 	                         "/sys/bus/pci/devices/" FAKE_KERNEL_BDF0 "/vfio-dev/vfio0")),
 	        0);
 	refused(RIG_PCI_IOMMUFD, -ENOTSUP, "6.6");
-	f = must_open(RIG_PCI_ANY);
+	f = take(RIG_PCI_ANY, FAKE_KERNEL_BDF0);
 	assert_string_equal(rig_pci_info(f)->transport, "type1");
 	rig_pci_close(f);
 }
@@ -148,7 +98,7 @@ static void where_both_fail_both_reasons_are_said(void **state)
 	kernel.no_cdev = true;
 	kernel.viable = false;
 	refused(RIG_PCI_ANY, -EBUSY, "group 12 is not viable");
-	assert_non_null(strstr(rig_pci_error(), "/dev/vfio/devices/vfio0"));
+	says("/dev/vfio/devices/vfio0");
 }
 
 static void a_group_that_is_not_viable_names_who_is_in_the_way_and_the_command(void **state)
@@ -158,7 +108,7 @@ static void a_group_that_is_not_viable_names_who_is_in_the_way_and_the_command(v
 	fake_kernel_link(&kernel, "/sys/bus/pci/devices/" FAKE_KERNEL_BDF1 "/driver",
 	        "../../../bus/pci/drivers/snd_hda_intel");
 	refused(RIG_PCI_TYPE1, -EBUSY, FAKE_KERNEL_BDF1 " is with snd_hda_intel");
-	assert_non_null(strstr(rig_pci_error(), "rigctl bind"));
+	says("rigctl bind");
 }
 
 static void a_function_with_another_driver_names_it_and_the_command(void **state)
@@ -167,7 +117,7 @@ static void a_function_with_another_driver_names_it_and_the_command(void **state
 	fake_kernel_link(&kernel, "/sys/bus/pci/devices/" FAKE_KERNEL_BDF0 "/driver",
 	        "../../../bus/pci/drivers/amdgpu");
 	refused(RIG_PCI_ANY, -EBUSY, "amdgpu");
-	assert_non_null(strstr(rig_pci_error(), "rigctl bind " FAKE_KERNEL_BDF0));
+	says("rigctl bind " FAKE_KERNEL_BDF0);
 }
 
 static void a_reserved_region_is_called_what_it_is(void **state)
@@ -178,7 +128,7 @@ static void a_reserved_region_is_called_what_it_is(void **state)
 	kernel.fail_nr = 102;
 	kernel.fail_errno = EINVAL;
 	refused(RIG_PCI_TYPE1, -EINVAL, "RMRR");
-	assert_non_null(strstr(rig_pci_error(), "0x000000007d000000"));
+	says("0x000000007d000000");
 }
 
 static void no_interrupt_remapping_is_explained_with_its_risk(void **state)
@@ -237,7 +187,7 @@ static void an_open_function_that_leaves_is_noticed(void **state)
 {
 	static const unsigned char ones[4] = {0xff, 0xff, 0xff, 0xff};
 	off_t class = ((off_t)RIG_VFIO_CONFIG << FAKE_KERNEL_REGION_SHIFT) + 8;
-	struct rig_pci *f = must_open(RIG_PCI_TYPE1);
+	struct rig_pci *f = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0);
 	const char *why;
 
 	(void)state;
@@ -257,12 +207,12 @@ static void an_identity_that_changed_is_refused(void **state)
 
 static void a_function_that_this_process_has_is_not_taken_again(void **state)
 {
-	struct rig_pci *f = must_open(RIG_PCI_TYPE1);
+	struct rig_pci *f = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0);
 
 	(void)state;
 	refused(RIG_PCI_ANY, -EBUSY, "by this process");
 	rig_pci_close(f);
-	rig_pci_close(must_open(RIG_PCI_IOMMUFD));
+	rig_pci_close(take(RIG_PCI_IOMMUFD, FAKE_KERNEL_BDF0));
 }
 
 static void the_process_that_holds_a_function_is_named(void **state)
@@ -292,7 +242,7 @@ static void the_process_that_holds_a_function_is_named(void **state)
 	close(end[1]);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-	rig_pci_close(must_open(RIG_PCI_TYPE1));
+	rig_pci_close(take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0));
 	close(end[0]);
 	close(ready[0]);
 	close(ready[1]);
@@ -312,7 +262,7 @@ static unsigned count_open(void)
 static void a_child_of_fork_has_none_of_it_and_the_parent_keeps_all(void **state)
 {
 	unsigned before = count_open();
-	struct rig_pci *f = must_open(RIG_PCI_IOMMUFD);
+	struct rig_pci *f = take(RIG_PCI_IOMMUFD, FAKE_KERNEL_BDF0);
 	pid_t child = fork();
 	int status;
 
@@ -408,7 +358,7 @@ static void the_callers_descriptors_serve_and_stay_the_callers(void **state)
 
 static void bars_have_their_bus_addresses_and_their_holes(void **state)
 {
-	struct rig_pci *f = must_open(RIG_PCI_TYPE1);
+	struct rig_pci *f = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0);
 	const struct rig_pci_info *info = rig_pci_info(f);
 	struct rig_win low, hole;
 
@@ -436,7 +386,7 @@ static void what_is_mapped_of_a_function_goes_before_its_descriptors(void **stat
 
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
-		struct rig_pci *f = must_open(ways[i]);
+		struct rig_pci *f = take(ways[i], FAKE_KERNEL_BDF0);
 		struct rig_win win;
 
 		assert_int_equal(rig_pci_window(f, 2, 0, 4096, 0, &win), 0);
@@ -455,12 +405,12 @@ static void a_function_that_is_let_go_of_a_moment_later_is_waited_for(void **sta
 	kernel.fail_path = "/dev/vfio/12";
 	kernel.fail_path_errno = EBUSY;
 	kernel.fail_path_times = LOOKS;
-	rig_pci_close(must_open(RIG_PCI_TYPE1));
+	rig_pci_close(take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0));
 	assert_null(kernel.fail_path);
 	kernel.fail_nr = 118;
 	kernel.fail_errno = EINVAL;
 	kernel.fail_times = LOOKS;
-	rig_pci_close(must_open(RIG_PCI_IOMMUFD));
+	rig_pci_close(take(RIG_PCI_IOMMUFD, FAKE_KERNEL_BDF0));
 	assert_int_equal(kernel.fail_nr, 0);
 }
 
@@ -550,37 +500,35 @@ static void a_child_has_nothing_of_a_function_that_is_opened_or_closed_meanwhile
 	assert_int_equal(bad, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        TEST(each_way_opens_and_leaves_nothing),
-	        TEST(the_device_node_comes_first_and_the_log_says_so),
-	        TEST(without_an_iommufd_it_is_type1_and_the_log_says_why),
-	        TEST(a_kernel_without_device_nodes_is_driven_through_type1),
-	        TEST(where_both_fail_both_reasons_are_said),
-	        TEST(a_group_that_is_not_viable_names_who_is_in_the_way_and_the_command),
-	        TEST(a_function_with_another_driver_names_it_and_the_command),
-	        TEST(a_reserved_region_is_called_what_it_is),
-	        TEST(no_interrupt_remapping_is_explained_with_its_risk),
-	        TEST(a_second_binding_is_said_to_be_one),
-	        TEST(what_is_mapped_of_a_function_goes_before_its_descriptors),
-	        TEST(a_function_that_is_let_go_of_a_moment_later_is_waited_for),
-	        TEST(this_process_is_not_called_another_one),
-	        TEST(a_child_has_nothing_of_a_function_that_is_opened_or_closed_meanwhile),
-	        TEST(no_iommu_is_never_taken_unasked),
-	        TEST(no_iommu_behind_an_iommu_is_refused),
-	        TEST(a_sleeping_function_is_not_touched),
-	        TEST(a_function_that_answers_ones_is_refused_and_its_link_is_looked_at),
-	        TEST(an_open_function_that_leaves_is_noticed),
-	        TEST(an_identity_that_changed_is_refused),
-	        TEST(a_function_that_this_process_has_is_not_taken_again),
-	        TEST(the_process_that_holds_a_function_is_named),
-	        TEST(a_child_of_fork_has_none_of_it_and_the_parent_keeps_all),
-	        TEST(nothing_is_left_whichever_system_call_fails),
-	        TEST(the_callers_descriptors_serve_and_stay_the_callers),
-	        TEST(bars_have_their_bus_addresses_and_their_holes),
+	        KERNEL_TEST(each_way_opens_and_leaves_nothing),
+	        KERNEL_TEST(the_device_node_comes_first_and_the_log_says_so),
+	        KERNEL_TEST(without_an_iommufd_it_is_type1_and_the_log_says_why),
+	        KERNEL_TEST(a_kernel_without_device_nodes_is_driven_through_type1),
+	        KERNEL_TEST(where_both_fail_both_reasons_are_said),
+	        KERNEL_TEST(a_group_that_is_not_viable_names_who_is_in_the_way_and_the_command),
+	        KERNEL_TEST(a_function_with_another_driver_names_it_and_the_command),
+	        KERNEL_TEST(a_reserved_region_is_called_what_it_is),
+	        KERNEL_TEST(no_interrupt_remapping_is_explained_with_its_risk),
+	        KERNEL_TEST(a_second_binding_is_said_to_be_one),
+	        KERNEL_TEST(what_is_mapped_of_a_function_goes_before_its_descriptors),
+	        KERNEL_TEST(a_function_that_is_let_go_of_a_moment_later_is_waited_for),
+	        KERNEL_TEST(this_process_is_not_called_another_one),
+	        KERNEL_TEST(a_child_has_nothing_of_a_function_that_is_opened_or_closed_meanwhile),
+	        KERNEL_TEST(no_iommu_is_never_taken_unasked),
+	        KERNEL_TEST(no_iommu_behind_an_iommu_is_refused),
+	        KERNEL_TEST(a_sleeping_function_is_not_touched),
+	        KERNEL_TEST(a_function_that_answers_ones_is_refused_and_its_link_is_looked_at),
+	        KERNEL_TEST(an_open_function_that_leaves_is_noticed),
+	        KERNEL_TEST(an_identity_that_changed_is_refused),
+	        KERNEL_TEST(a_function_that_this_process_has_is_not_taken_again),
+	        KERNEL_TEST(the_process_that_holds_a_function_is_named),
+	        KERNEL_TEST(a_child_of_fork_has_none_of_it_and_the_parent_keeps_all),
+	        KERNEL_TEST(nothing_is_left_whichever_system_call_fails),
+	        KERNEL_TEST(the_callers_descriptors_serve_and_stay_the_callers),
+	        KERNEL_TEST(bars_have_their_bus_addresses_and_their_holes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

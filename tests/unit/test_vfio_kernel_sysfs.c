@@ -9,23 +9,7 @@
 #include <string.h>
 
 #include "kernel_sysfs.h"
-#include "vfio_kernel_fake.h"
-
-static struct fake_kernel kernel;
-
-static int setup(void **state)
-{
-	(void)state;
-	fake_kernel_init(&kernel);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	fake_kernel_fini(&kernel);
-	return 0;
-}
+#include "vfio_kernel_bench.h"
 
 static void addresses_have_one_form(void **state)
 {
@@ -155,19 +139,17 @@ static void a_group_made_up_for_no_iommu_is_known(void **state)
 	assert_true(s.noiommu);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        TEST(addresses_have_one_form),
-	        TEST(every_fact_is_read),
-	        TEST(files_that_are_missing_leave_facts_unknown),
-	        TEST(a_function_that_is_not_there_and_a_wrong_address_are_told_apart),
-	        TEST(garbage_in_files_is_no_fact),
-	        TEST(a_group_names_its_functions),
-	        TEST(only_regions_that_must_stay_mapped_are_in_the_way),
-	        TEST(a_group_made_up_for_no_iommu_is_known),
+	        KERNEL_TEST(addresses_have_one_form),
+	        KERNEL_TEST(every_fact_is_read),
+	        KERNEL_TEST(files_that_are_missing_leave_facts_unknown),
+	        KERNEL_TEST(a_function_that_is_not_there_and_a_wrong_address_are_told_apart),
+	        KERNEL_TEST(garbage_in_files_is_no_fact),
+	        KERNEL_TEST(a_group_names_its_functions),
+	        KERNEL_TEST(only_regions_that_must_stay_mapped_are_in_the_way),
+	        KERNEL_TEST(a_group_made_up_for_no_iommu_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
