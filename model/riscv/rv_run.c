@@ -2,7 +2,8 @@
 /*
  * The interpreter loop: threaded code over decoded slots. One function, because its locals are the machine's
  * registers: `op` (the program counter), `left` (the budget), the byte counters. What is long or rare is out
- * of line; what is here is what runs hundreds of millions of times a second.
+ * of line; what is here is what runs hundreds of millions of times a second. With its integer instructions
+ * as functions behind a table a loop of them took 105 to 111 ms in place of 78 (2026-11-29, gcc 12.2).
  */
 #include "rv_core.h"
 
