@@ -56,21 +56,25 @@ static const struct operation {
         {"launch-100000", make_images_100000, op_submit, BATCH},
 };
 
-static int run(const struct operation *op, unsigned long count)
+static int open_bench(struct bench *b)
 {
-	struct polled_options options = {.name = "P0",
+	static const struct polled_options options = {.name = "P0",
 	        .capacity = 1024,
 	        .peers = true,
 	        .times = true,
 	        .waits = {true, true},
 	        .completion = RIG_STORE};
+
+	b->p = polled_new(&options);
+	return rig_open(polled_opener(b->p), &b->d);
+}
+
+static int run(const struct operation *op, unsigned long count)
+{
 	static struct bench b;
 	unsigned long done;
 	uint64_t start, spent = 0;
-	int code;
-
-	b.p = polled_new(&options);
-	code = rig_open(polled_opener(b.p), &b.d);
+	int code = open_bench(&b);
 
 	if (!code)
 		code = op->prepare(&b);

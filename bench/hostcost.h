@@ -26,7 +26,6 @@ struct bench {
 	struct rig_point point;
 	enum rig_memory kind;
 	/* The driver called by hand. */
-	void *handle;
 	const struct rig_driver *hot;
 	void *edge;
 	uint64_t value;
@@ -88,6 +87,9 @@ int floor_empty(struct bench *b);
 int floor_copy(struct bench *b);
 int floor_launch(struct bench *b);
 int floor_buffers(struct bench *b);
+
+/* Makes the opener's device beside the runtime, with the array's last word: the driver's state, or NULL. */
+void *hostcost_by_hand(const struct rig_opener *opener, rig_atomic_u64 **word);
 
 /* Two threads on one device, in time: prints the least of some rounds. An exit status. */
 int hostcost_threads(void);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the operations use. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -296,15 +297,35 @@ int make_pinned(struct bench *b)
 	return make_empty(b);
 }
 
+void *hostcost_by_hand(const struct rig_opener *opener, rig_atomic_u64 **word)
+{
+	struct rig_facts facts = {.version = RIG_EDGE_VERSION};
+	const char *fault;
+	void *handle;
+	char why[64];
+
+	*word = &rig_words()[RIG_WORD_COUNT - 1];
+	if (opener->make(opener->arg, *word, &handle, why, sizeof(why)) ||
+	        opener->module->facts(handle, &facts, &fault))
+		return NULL;
+	return facts.edge;
+}
+
+/* Takes what the runtime handed the driver, and the device from the runtime. */
+static void take_over(struct bench *b)
+{
+	const struct rig_part *parts = polled_parts(b->p, &b->nparts);
+
+	if (b->nparts)
+		b->parts[0] = parts[0];
+	polled_last_run(b->p, &b->direct);
+	(void)rig_close(b->d);
+}
+
 /* What the runtime handed the driver, handed again by hand: the same parts and run. */
 static int direct(struct bench *b, int (*prepare)(struct bench *b))
 {
-	const struct rig_opener *opener = polled_opener(b->p);
 	rig_atomic_u64 *word;
-	struct rig_facts facts = {.version = RIG_EDGE_VERSION};
-	const struct rig_part *parts;
-	const char *fault;
-	char why[64];
 	int code = prepare(b);
 
 	if (!code)
@@ -313,19 +334,13 @@ static int direct(struct bench *b, int (*prepare)(struct bench *b))
 		code = rig_wait(b->point);
 	if (code)
 		return code;
-	parts = polled_parts(b->p, &b->nparts);
-	if (b->nparts)
-		b->parts[0] = parts[0];
-	polled_last_run(b->p, &b->direct);
-	(void)rig_close(b->d);
-	word = &rig_words()[RIG_WORD_COUNT - 1];
-	code = opener->make(opener->arg, word, &b->handle, why, sizeof(why));
-	if (!code)
-		code = opener->module->facts(b->handle, &facts, &fault);
-	b->edge = facts.edge;
-	b->hot = rig_driver_of(facts.edge);
+	take_over(b);
+	b->edge = hostcost_by_hand(polled_opener(b->p), &word);
+	if (!b->edge)
+		return -ENODEV;
+	b->hot = rig_driver_of(b->edge);
 	b->value = rig_word_load(word);
-	return code;
+	return 0;
 }
 
 int floor_empty(struct bench *b)

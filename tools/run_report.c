@@ -16,10 +16,20 @@ static struct json_object *dims_json(const uint32_t d[3])
 	return array;
 }
 
+static struct json_object *outputs_json(const struct run_job *job)
+{
+	struct json_object *outputs = json_object_new_array();
+	unsigned i;
+
+	for (i = 0; i < job->args.count; i++)
+		if (job->args.arg[i].to)
+			json_object_array_add(outputs, json_object_new_string(job->args.arg[i].to));
+	return outputs;
+}
+
 static void report_json(const struct run_job *job)
 {
-	struct json_object *o = json_object_new_object(), *outputs = json_object_new_array();
-	unsigned i;
+	struct json_object *o = json_object_new_object();
 
 	json_object_object_add(o, "device", json_object_new_string(rig_name(job->device)));
 	json_object_object_add(o, "arch", json_object_new_string(rig_arch(job->device)));
@@ -34,10 +44,7 @@ static void report_json(const struct run_job *job)
 	json_object_object_add(o, "value", json_object_new_int64((int64_t)job->value));
 	json_object_object_add(o, "bytes_to_device", json_object_new_int64((int64_t)job->bytes_in));
 	json_object_object_add(o, "bytes_from_device", json_object_new_int64((int64_t)job->bytes_out));
-	for (i = 0; i < job->args.count; i++)
-		if (job->args.arg[i].to)
-			json_object_array_add(outputs, json_object_new_string(job->args.arg[i].to));
-	json_object_object_add(o, "outputs", outputs);
+	json_object_object_add(o, "outputs", outputs_json(job));
 	if (job->counters)
 		json_object_object_add(o, "counters", run_counters_json(job));
 	if (job->profile_path)
