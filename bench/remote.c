@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Devices of other machines: bench-remote KEY DEVICE HOST:PORT [HOST:PORT]
- * Prints microseconds of each row, the least of its rounds. With two machines, copies between their devices too.
+ * Prints microseconds of each row, the least of its rounds. With two machines, copies between their devices
+ * too.
  * bench/remote.sh runs it beside the floor.
  */
 #include <stdio.h>

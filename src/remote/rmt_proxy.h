@@ -155,6 +155,9 @@ int rig_rmt_submit(void *self, uint64_t value, const struct rig_part *parts, uin
 void *rig_rmt_worker_run(void *proxy);
 
 /* rmt_proxy_parcel.c */
+/* Whether its bytes would go by a parcel. */
+bool rig_rmt_local_is_whole(const struct local *l);
+bool rig_rmt_locals_overlap(const struct local *a, const struct local *b);
 /* Before the value is sent, by who sends it: which of its bytes go by parcels. */
 void rig_rmt_value_wrap(struct proxy *p, struct value *v);
 /* With the lock: takes values off that are done. */

@@ -73,9 +73,28 @@ static bool is_large(uint64_t row_bytes, uint64_t rows)
 	return row_bytes * rows >= RIG_RMT_PARCEL_FROM;
 }
 
-static bool is_whole(const struct local *l)
+bool rig_rmt_local_is_whole(const struct local *l)
 {
 	return is_large(l->row_bytes, l->rows) && (l->rows == 1 || l->pitch == l->row_bytes);
+}
+
+bool rig_rmt_locals_overlap(const struct local *a, const struct local *b)
+{
+	const uint8_t *a_end = a->at + (a->rows - 1) * a->pitch + a->row_bytes;
+	const uint8_t *b_end = b->at + (b->rows - 1) * b->pitch + b->row_bytes;
+
+	return a->at < b_end && b->at < a_end;
+}
+
+/* Whether another part of the value brings bytes to the same place: they come in the order of the parts. */
+static bool is_shared(const struct value *v, const struct local *l)
+{
+	uint32_t i;
+
+	for (i = 0; i < v->nlocals && !l->in; i++)
+		if (&v->locals[i] != l && !v->locals[i].in && rig_rmt_locals_overlap(&v->locals[i], l))
+			return true;
+	return false;
 }
 
 /* Whether the agent can be told where the bytes go. */
@@ -127,7 +146,8 @@ void rig_rmt_value_wrap(struct proxy *p, struct value *v)
 	uint32_t i;
 
 	for (i = 0; i < v->nlocals; i++)
-		if (is_whole(&v->locals[i]) && rig_rmt_parcels_here(p->m))
+		if (rig_rmt_local_is_whole(&v->locals[i]) && !is_shared(v, &v->locals[i]) &&
+		        rig_rmt_parcels_here(p->m))
 			wrap_local(p, v, &v->locals[i]);
 	for (i = 0; i < v->nforeigns; i++)
 		wrap_foreign(p, v, &v->foreigns[i]);

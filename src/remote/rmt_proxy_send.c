@@ -62,15 +62,16 @@ static bool waits_are_over(struct proxy *p, struct value *v)
 	return true;
 }
 
-static bool overlap(const struct local *a, const struct local *b)
+/* Whether what `early` brings must be here before the later value is sent: it is taken from here then, or
+   comes another way, and so perhaps sooner. */
+static bool comes_first(const struct local *early, const struct local *late)
 {
-	const uint8_t *a_end = a->at + (a->rows - 1) * a->pitch + a->row_bytes;
-	const uint8_t *b_end = b->at + (b->rows - 1) * b->pitch + b->row_bytes;
+	bool ways = rig_rmt_local_is_whole(early) || rig_rmt_local_is_whole(late);
 
-	return a->at < b_end && b->at < a_end;
+	return !early->in && (late->in || ways) && rig_rmt_locals_overlap(early, late);
 }
 
-/* With the lock: whether bytes that it takes from here are still to come by an earlier value. */
+/* With the lock. */
 static bool awaits_bytes(const struct proxy *p, const struct value *v)
 {
 	const struct value *f;
@@ -78,8 +79,8 @@ static bool awaits_bytes(const struct proxy *p, const struct value *v)
 
 	for (f = p->flight; f; f = f->next)
 		for (i = 0; i < f->nlocals; i++)
-			for (k = 0; k < v->nlocals && !f->locals[i].in; k++)
-				if (v->locals[k].in && overlap(&f->locals[i], &v->locals[k]))
+			for (k = 0; k < v->nlocals; k++)
+				if (comes_first(&f->locals[i], &v->locals[k]))
 					return true;
 	return false;
 }

@@ -164,6 +164,48 @@ static void devices_copy_beside_each_other(void **state)
 	rig_remote_close(job);
 }
 
+enum { PLACE = 1 << 20, PATCH = 4096, PATCH_AT = 700000, REPEATS = 50 };
+
+/* One by a parcel, one by message. */
+static void of_two_copies_to_one_place_the_later_one_stays(void **state)
+{
+	struct rig_remote_job *job = remote_connect(agents, 1, NULL);
+	struct rig_device *d = remote_open(job, "RVX1:0", &agents[0]);
+	struct rig_buffer *all = sys_buffer(d, RIG_DEVICE, PLACE), *patch = sys_buffer(d, RIG_DEVICE, PATCH),
+	                  *place;
+	uint8_t *bytes = malloc(PLACE), *expected = malloc(PLACE), *memory = aligned_alloc(PATCH, PLACE);
+	struct rig_point points[2];
+
+	(void)state;
+	sys_ok(rig_buffer_of_host(d, memory, PLACE, &place));
+	for (unsigned i = 0; i < REPEATS; i++) {
+		bool small_first = i % 2;
+
+		sys_fill(expected, PLACE, i);
+		sys_fill(bytes, PATCH, 1000 + i);
+		sys_ok(rig_buffer_write(all, 0, expected, PLACE));
+		sys_ok(rig_buffer_write(patch, 0, bytes, PATCH));
+		if (small_first)
+			sys_ok(rig_buffer_copy_async(place, PATCH_AT, patch, 0, PATCH, &points[1]));
+		sys_ok(rig_buffer_copy_async(place, 0, all, 0, PLACE, &points[0]));
+		if (!small_first)
+			sys_ok(rig_buffer_copy_async(place, PATCH_AT, patch, 0, PATCH, &points[1]));
+		sys_ok(rig_wait(points[0]));
+		sys_ok(rig_wait(points[1]));
+		if (!small_first)
+			memcpy(expected + PATCH_AT, bytes, PATCH);
+		assert_memory_equal(memory, expected, PLACE);
+	}
+	rig_buffer_put(place);
+	rig_buffer_put(patch);
+	rig_buffer_put(all);
+	sys_close(d);
+	rig_remote_close(job);
+	free(memory);
+	free(expected);
+	free(bytes);
+}
+
 static void *write_behind(void *buffer)
 {
 	static const uint8_t bytes[200000];
@@ -331,6 +373,7 @@ int main(void)
 	        cmocka_unit_test(large_copies_go_over_a_rail_unless_the_job_says_otherwise),
 	        cmocka_unit_test(large_copies_go_without_a_rail_where_none_can_be_made),
 	        cmocka_unit_test(devices_copy_beside_each_other),
+	        cmocka_unit_test(of_two_copies_to_one_place_the_later_one_stays),
 	        cmocka_unit_test(a_device_that_does_not_get_on_holds_up_no_other),
 	        cmocka_unit_test(kernels_run_on_a_remote_device),
 	        cmocka_unit_test(memory_of_a_remote_host_is_a_device),
