@@ -203,16 +203,16 @@ typedef void rig_rail_told(void *arg, int err);
 /* Whether the engine's links carry parcels. */
 bool rig_rails_parcels(const struct rig_rails *rails);
 
-/* Lets the other side write `bytes`, from 1, at `at`. -ECONNABORTED, -ENOMEM, -EMFILE: too many at once.
-   After an error `landed` is not called. */
+/* Lets the other side write `bytes`, from 1, at `at`. -ECONNABORTED, -ENOTSUP, -EINVAL: no bytes; -ENOMEM;
+   -EMFILE: too many at once (32,768). After an error `landed` is not called. */
 int rig_rail_expect(struct rig_rail_link *link, void *at, size_t bytes, rig_rail_told *landed, void *arg,
         struct rig_parcel_ticket *ticket);
 
 /* The other side will not send. -ENOENT: no ticket of that number is open. */
 int rig_rail_unexpect(struct rig_rail_link *link, uint32_t number);
 
-/* Sends what a ticket is for, soon. -ECONNABORTED, -ENOMEM. After an error `sent` is not called, and the
-   ticket is resolved by the link's end alone or by telling the other side. */
+/* Sends what a ticket is for, soon. -ECONNABORTED, -ENOTSUP, -EINVAL, -ENOMEM. After an error `sent` is not
+   called, and the ticket is resolved by the link's end alone or by telling the other side. */
 int rig_rail_send(struct rig_rail_link *link, const void *from, const struct rig_parcel_ticket *ticket,
         rig_rail_told *sent, void *arg);
 

@@ -48,13 +48,15 @@ static void drop_parcel(struct rig_parcel *parcel)
 	free(parcel);
 }
 
-static int check_link(struct rig_rail_link *link)
+static int check(struct rig_rail_link *link, size_t bytes)
 {
 	int code = rig_rails_check(link->rails);
 
-	return code || rig_rails_parcels(link->rails)
-	               ? code
-	               : rig_error_set(-ENOTSUP, "rails over %s carry no parcels", link->rails->provider);
+	if (code)
+		return code;
+	if (!rig_rails_parcels(link->rails))
+		return rig_error_set(-ENOTSUP, "rails over %s carry no parcels", link->rails->provider);
+	return bytes ? 0 : rig_error_set(-EINVAL, "no bytes are no parcel");
 }
 
 static int closed(const struct rig_rail_link *link)
@@ -103,7 +105,7 @@ int rig_rail_expect(struct rig_rail_link *link, void *at, size_t bytes, rig_rail
 	struct rig_parcels *p = &link->parcels;
 	struct rig_fabric_target target;
 	struct rig_parcel *parcel;
-	int code = check_link(link);
+	int code = check(link, bytes);
 
 	if (code)
 		return code;
@@ -144,20 +146,25 @@ static void forget(struct rig_parcels *p, uint32_t number, int err)
 	resolve(p, parcel, err);
 }
 
+static int nobody_expects(const struct rig_rail_link *link, uint32_t number)
+{
+	return rig_error_set(-ENOENT, "parcel %u from %s is not expected", number, link->name);
+}
+
 int rig_rail_unexpect(struct rig_rail_link *link, uint32_t number)
 {
 	struct rig_parcels *p = &link->parcels;
 	bool known;
 
 	if (!rig_rails_here(link->rails))
-		return -ENOENT;
+		return nobody_expects(link, number);
 	(void)pthread_mutex_lock(&p->lock);
 	known = number < p->size && p->expected[number];
 	if (known)
 		forget(p, number, -ECANCELED);
 	(void)pthread_mutex_unlock(&p->lock);
 	rig_parcels_tell(link);
-	return known ? 0 : -ENOENT;
+	return known ? 0 : nobody_expects(link, number);
 }
 
 void rig_parcel_landed(struct rig_rail_link *link, uint32_t number)
@@ -181,7 +188,7 @@ int rig_rail_send(struct rig_rail_link *link, const void *from, const struct rig
 {
 	struct rig_parcels *p = &link->parcels;
 	struct rig_parcel *parcel;
-	int code = check_link(link);
+	int code = check(link, ticket->bytes);
 
 	if (code)
 		return code;
@@ -240,6 +247,7 @@ bool rig_parcel_send(struct rig_rail_link *link)
 	struct rig_fabric_target to;
 	int code;
 
+	link->parcels.passed_over = parcel != NULL;
 	if (!parcel || link->dead || rig_rails_over(link->rails) || !rig_rail_has_room(link))
 		return false;
 	to = (struct rig_fabric_target){parcel->ticket.address, parcel->ticket.key};
@@ -250,6 +258,7 @@ bool rig_parcel_send(struct rig_rail_link *link)
 	        parcel->offset, (uint32_t)RIG_PARCEL_SLOT << RIG_NOTE_SLOT | parcel->ticket.number);
 	if (code < 0)
 		return false;
+	link->parcels.passed_over = false;
 	parcel->offset += owner.bytes;
 	if (parcel->offset == parcel->ticket.bytes)
 		fly(&link->parcels);

@@ -98,6 +98,7 @@ struct rig_parcels {
 	struct rig_parcel *queue, **tail;   /* with pieces to send */
 	struct rig_parcel *flying;          /* all handed to the provider, not all done */
 	struct rig_parcel *resolved, **end; /* to be told */
+	bool passed_over;                   /* one found no room; under the link's lock */
 };
 
 struct rig_rail_link {

@@ -50,8 +50,11 @@ static struct look look_once(struct rig_rail_link *link)
 	rig_rail_link_lock(link);
 	link->stalled = false;
 	take_events(link, &look);
+	/* A rail's piece comes between any two of parcels, and rails first, until that leaves a parcel no
+	   room. */
+	if (link->parcels.passed_over)
+		(void)rig_parcel_send(link);
 	rig_rail_run(link);
-	/* A rail's piece comes between any two of parcels. */
 	while (rig_parcel_send(link))
 		rig_rail_run(link);
 	/* Who sent waits for this side to have read, too. */

@@ -3,6 +3,6 @@ rig_test(test_remote_abi SOURCES test_remote_abi.c LINKS folder_remote_abi LABEL
 foreach(name IN ITEMS flow blob)
   rig_test(test_remote_rail_${name} SOURCES test_remote_rail_${name}.c LINKS folder_remote_rail LABEL unit)
 endforeach()
-foreach(name IN ITEMS ready life link failure)
+foreach(name IN ITEMS ready life link failure parcel)
   rig_test(test_remote_rail_${name} SOURCES test_remote_rail_${name}.c LINKS test_rail_pair LABEL unit)
 endforeach()
