@@ -6,7 +6,7 @@
  *   agent    rig-agent, a process on another machine that opens devices there for controllers.
  *   job      this process, its *controller*, and one agent on each of some machines, connected with each
  *            other. Every connection proves the job's key both ways before anything else and is encrypted and
- *            authenticated from then on.
+ *            authenticated from then on. The key is proven, not which of the machines that have it answers.
  *   machine  named as it is dialled, "HOST:PORT" ("[V6]:PORT").
  *   proxy    a device of this process that stands for one of a machine's: "CPU@HOST:PORT" its memory,
  *            "RVX1:0@HOST:PORT" a board, as its agent names them. It opens there on first use, by an opener
@@ -67,8 +67,13 @@ RIG_API int rig_remote_make_key(const char *path);
 /*
  * Connects to the agents of `n` machines, 1 to 256, with the key of a file that only its owner may read, many
  * at the same time, and them to each other. Blocks at most step_ms a connection. If something fails, nothing
- * of it is left, and the text names the machine that failed first. -EACCES: another key; -EPERM: the file
- * may be read by others; -ETIMEDOUT, -ECONNREFUSED and others of the network; -EINVAL: a name or a number.
+ * of it is left, and the text names the machine that failed first. -EACCES: another key; -EPERM: the file may
+ * be read by others; -ETIMEDOUT, -ECONNREFUSED and others of the network; -EINVAL: a name or a number;
+ * -EREMCHG: a machine's name leads elsewhere from another machine than from here.
+ *
+ * Whoever can lead this process's connection for one machine to another one that has the same key is not
+ * noticed: the job then uses that one's devices. Machines that must not stand for each other need keys of
+ * their own, and so jobs of their own.
  */
 RIG_API int rig_remote_connect(const char *const *machines, uint32_t n, const char *key_file,
         const struct rig_remote_options *options, struct rig_remote_job **job);
@@ -113,6 +118,9 @@ static inline int rig_remote_open(struct rig_remote_job *job, const char *name, 
 }
 
 /* ---- Rails (rig_remote_abi.h) as programs here use them ---- */
+
+/* Of a direction of a rail that this library makes: more is -E2BIG. */
+#define RIG_REMOTE_TRANSFERS 1048576u
 
 /* The count of an end on another machine that a step is about. */
 enum rig_remote_step {

@@ -25,6 +25,7 @@
 #include "rail.h"
 #include "rmt_chan.h"
 #include "rmt_frames.h"
+#include "rmt_post.h"
 
 enum {
 	AGENT_DEVICES = 64,   /* that an agent serves, and that a session opens over its life */
@@ -54,6 +55,9 @@ void queue_init(struct queue *q);
 void queue_fini(struct queue *q);
 /* False: no memory, closed, or more than a controller may have under way. */
 bool queue_push(struct queue *q, uint8_t kind, const void *payload, size_t bytes);
+/* For what must not fail: an item is made before it is needed (NULL: no memory), and is the queue's then. */
+struct item *queue_item(uint8_t kind);
+void queue_put(struct queue *q, struct item *item);
 /* The next item, the caller's to free; waits at most `ms`. NULL: closed, or nothing came. */
 struct item *queue_pop(struct queue *q, unsigned ms);
 /* No item comes out any more. */
@@ -73,6 +77,18 @@ struct staging {
 	uint64_t bytes;
 };
 
+/* A region or an image, by its number, that work names. */
+struct use {
+	bool image;
+	uint32_t id;
+};
+
+/* They are held, so that nothing gives them back, until the work is complete or was not handed over. */
+struct uses {
+	struct use *at;
+	uint32_t n;
+};
+
 /* Bytes that a value brings to the controller's memory, in its staging memory. */
 struct outgoing {
 	uint64_t at, bytes;
@@ -90,6 +106,7 @@ struct pending {
 	struct rig_times times;
 	uint32_t nlaunches;
 	struct staging *in, *out;
+	struct uses uses;
 	uint64_t out_bytes;
 	struct outgoing *outgoing;
 	uint32_t noutgoing;
@@ -100,6 +117,8 @@ struct pending {
 
 struct image {
 	void *image, *region;
+	uint32_t holds;
+	bool leaving; /* nobody gets a hold any more */
 };
 
 struct function {
@@ -111,6 +130,8 @@ struct kept_region {
 	void *region; /* NULL: the number is free */
 	uint64_t bytes;
 	const struct rig_remote_end *end; /* whose area it is, or NULL */
+	uint32_t holds;
+	bool leaving; /* nobody gets a hold any more */
 };
 
 struct device {
@@ -128,6 +149,7 @@ struct device {
 	uint32_t slot;
 
 	struct queue hot_queue, cold_queue;
+	struct item *close_item, *lost_item;
 	pthread_t hot_thread, cold_thread, done_thread;
 	bool running; /* hot and done threads */
 
@@ -135,17 +157,19 @@ struct device {
 	uint64_t last;        /* the device's last value; under turn */
 
 	pthread_mutex_t lock;   /* of what follows */
-	pthread_cond_t changed; /* a value was handed over or reached, or the device is ending */
+	pthread_cond_t changed; /* a value was handed over or reached, a hold let go, or it is ending */
 	struct pending *head, **tail;
 	uint64_t handed; /* the controller's last value handed over */
 	struct staging *free;
 	uint64_t free_bytes;
 	uint32_t nflying; /* parcels of its staging memory that are under way; under the session's lock */
 	atomic_bool ending;
+	uint32_t
+	        holds; /* threads of other devices that use the handle: it is not stopped before they let go */
 	bool open, lost;
 	char reason[RIG_RMT_REASON];
 
-	/* The cold thread's, and read by the hot one under lock. */
+	/* Changed by the cold thread alone, but for the holds. */
 	struct kept_region *regions;
 	uint32_t nregions, regions_size;
 	struct image *images;
@@ -165,17 +189,32 @@ void device_free(struct device *d);
 uint64_t device_shown(struct device *d);
 void device_lose(struct device *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool device_is_ending(const struct device *d);
-/* NULL: there is none of that number. *bytes, if not NULL, are its bytes. */
-void *device_region(struct device *d, uint32_t id, uint64_t *bytes);
-/* 0 and its number, or -ENOMEM. */
-int device_add_region(struct device *d, const struct kept_region *region, uint32_t *id);
-struct kept_region device_take_region(struct device *d, uint32_t id);
+/* For threads of other devices: while it is held it is neither stopped nor given back. False: it is not open,
+   or ending. Nobody waits for the other device's cold thread with it. */
+bool device_hold(struct device *d);
+void device_let(struct device *d);
 /* cold.c's: opens, ends. */
 int device_open(struct device *d, struct rig_rmt_facts *facts);
 void device_stop(struct device *d, const char *reason);
 /* The two halves of it: no work runs any more; memory, names and words are given back. False: not open. */
 bool device_halt(struct device *d, const char *reason);
 void device_drop(struct device *d);
+
+/* agent_uses.c: regions and images, and who uses them. */
+/* NULL: there is none of that number, or it is on its way back. *bytes, if not NULL, are its bytes. */
+void *region_hold(struct device *d, uint32_t id, uint64_t *bytes);
+void region_let(struct device *d, uint32_t id);
+/* 0 and its number, or -ENOMEM. */
+int region_add(struct device *d, const struct kept_region *region, uint32_t *id);
+/* Off the table, once nothing holds it any more. -ENOENT; -ECANCELED: the device ends first, and gives it
+   back then. The cold thread's. */
+int region_take(struct device *d, uint32_t id, struct kept_region *region);
+int image_take(struct device *d, uint32_t id, struct image *image);
+/* Room for as many uses; -ENOMEM. */
+int uses_make(struct uses *uses, uint32_t most);
+void uses_add(struct uses *uses, bool image, uint32_t id);
+/* Gives up the holds, and the record. */
+void uses_let(struct device *d, struct uses *uses);
 
 /* agent_stage.c */
 struct staging *staging_take(struct device *d, uint64_t bytes);
@@ -212,6 +251,7 @@ struct fetch {
 struct peer {
 	struct session *session;
 	uint32_t machine;
+	bool came; /* it dialled this agent, and is told that it is let in */
 	struct rig_rmt_chan *chan;
 	pthread_t thread, beat;
 };
@@ -234,6 +274,7 @@ struct session {
 	struct agent *agent;
 	struct session *next;
 	struct rig_rmt_chan *chan;
+	struct rig_rmt_post post; /* the reader's messages */
 	struct rig_rmt_join join;
 	pthread_t thread;
 	pthread_t control_thread, beat_thread;
@@ -293,8 +334,8 @@ void fetch_free(struct fetch *f);
 void peer_send(struct session *s, uint32_t machine, uint8_t kind, const struct rig_rmt_out *out);
 /* LINK messages: 0 or a negative errno with rig_error(). */
 int peer_link(struct session *s, struct rig_rmt_in *in);
-/* Serves a connection of another agent's; takes the channel. */
-int peer_serve(struct agent *agent, struct rig_rmt_chan *chan, const struct rig_rmt_join *join);
+/* Serves a connection of another agent's, or says why not; takes the channel. */
+void peer_serve(struct agent *agent, struct rig_rmt_chan *chan, const struct rig_rmt_join *join);
 /* Breaks the connections; and, once no device sends any more, frees them. */
 void peers_end(struct session *s);
 void peers_free(struct session *s);
@@ -342,7 +383,7 @@ void rails_free(struct session *s);
 
 struct served {
 	char *name;
-	struct rig_opener *opener;
+	const struct rig_opener *opener;
 	bool host;              /* the machine's own memory */
 	struct session *holder; /* that has it open; under the agent's lock */
 	bool stuck;             /* its work may run for ever: nobody gets it any more */
@@ -358,10 +399,15 @@ struct agent {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a session ended */
 	struct session *sessions;
-	unsigned nsessions, nstrangers;
+	unsigned nsessions,
+	        nstrangers; /* connections of agents are their sessions', each of which bounds them */
 	bool words[AGENT_DEVICES * AGENT_SESSIONS]; /* slots of the word array in use */
 };
 
+/* agent_served.c */
+void agent_init(struct agent *agent);
+/* Under its name; the opener is kept, not copied. -ENOSPC, -EEXIST, -ENOMEM, with rig_error(). */
+int agent_serve(struct agent *agent, const struct rig_opener *opener, bool host);
 void agent_log(const struct agent *agent, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A free slot of the word array, never 0; 0: none. */
 uint32_t agent_take_word(struct agent *agent);
@@ -372,5 +418,15 @@ int agent_take(struct session *session, const char *name, struct served **served
 void agent_give(struct session *session, const char *name);
 /* The same where it could not be stopped: it stays taken. */
 void agent_keep(struct session *session, const char *name);
+
+/* agent_listen.c */
+/* A listening socket, or a negative errno with rig_error(). */
+int agent_listen(const char *name);
+/* HOST:PORT of it, as numbers. */
+int agent_where(int listener, char *name, size_t bytes);
+/* Serves who connects, until `ending` can be read. */
+void agent_accept(struct agent *agent, int listener, int ending);
+/* Ends all sessions and waits for that; false: a device could not be stopped, within the time or before. */
+bool agent_end(struct agent *agent, unsigned seconds);
 
 #endif

@@ -25,7 +25,7 @@ static int answer_region(struct device *d, const struct kept_region *kept, struc
 	struct rig_location at;
 	const char *fault = NULL;
 
-	if (device_add_region(d, kept, &r.region)) {
+	if (region_add(d, kept, &r.region)) {
 		(void)d->m->free(d->handle, kept->region, &fault);
 		rig_remote_end_put(kept->end);
 		return rig_error_set(-ENOMEM, "the agent has no memory for a region's record");
@@ -54,36 +54,17 @@ static int do_alloc(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out 
 	return err ? err : answer_region(d, &kept, out);
 }
 
-/* Copies for a device that was lost meanwhile: no value tells when they are done. */
-static void await_fetches(struct device *d)
-{
-	const struct timespec nap = {.tv_nsec = 1000000};
-	const struct pending *p;
-	bool some = true;
-
-	while (some && !device_is_ending(d)) {
-		some = false;
-		(void)pthread_mutex_lock(&d->lock);
-		for (p = d->head; p && !some; p = p->next)
-			some = p->fetched;
-		(void)pthread_mutex_unlock(&d->lock);
-		if (some)
-			(void)nanosleep(&nap, NULL);
-	}
-}
-
+/* Copies for a device that was lost meanwhile may be under way, of which no value tells the controller. */
 static int do_free(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out)
 {
 	uint32_t id = rig_rmt_get32(in);
-	struct kept_region kept = {0};
+	struct kept_region kept;
 	const char *fault = NULL;
+	int err = rig_rmt_in_end(in) ? -ENOENT : region_take(d, id, &kept);
 
 	(void)out;
-	if (!rig_rmt_in_end(in))
-		kept = device_take_region(d, id);
-	if (!kept.region)
-		return -EPROTO;
-	await_fetches(d);
+	if (err)
+		return err == -ENOENT ? -EPROTO : err;
 	if (d->m->free(d->handle, kept.region, &fault) == RIG_FAULT)
 		(void)faulted(d, fault);
 	rig_remote_end_put(kept.end);
@@ -106,22 +87,15 @@ static int answer_mapping(struct device *d, int answer, const struct kept_region
 	}
 }
 
-/* Another device's region: by the driver, or as host memory. */
-static int do_map_peer(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out)
+/* By the driver, or as host memory. */
+static int map_theirs(
+        struct device *d, const struct device *other, void *region, uint64_t bytes, struct rig_rmt_out *out)
 {
-	uint32_t id = rig_rmt_get32(in), theirs = rig_rmt_get32(in);
-	struct device *other = rig_rmt_in_end(in) ? NULL : session_device(d->session, id);
-	struct kept_region mapped = {0};
-	void *region = other ? device_region(other, theirs, &mapped.bytes) : NULL;
+	struct kept_region mapped = {.bytes = bytes};
 	const char *fault = NULL;
 	struct rig_location at;
 	int answer;
 
-	/* Its controller may not know yet. */
-	if (!region && other && device_is_ending(other))
-		return rig_error_set(-ENOTSUP, "%s is lost", other->name);
-	if (!region)
-		return -EPROTO;
 	(void)rig_error_set(0, "%s", "");
 	if (other->m->key == d->m->key && d->m->map_peer && d->m->peer(d->handle, other->handle)) {
 		answer = d->m->map_peer(d->handle, other->handle, region, &mapped.region, &fault);
@@ -130,8 +104,31 @@ static int do_map_peer(struct device *d, struct rig_rmt_in *in, struct rig_rmt_o
 	other->m->locate(other->handle, region, &at);
 	if (!at.has_host || !d->facts.maps_host)
 		return rig_error_set(-ENOTSUP, "%s reaches no memory of %s", d->name, other->name);
-	answer = d->m->map_host(d->handle, at.host, mapped.bytes, &mapped.region, &fault);
+	answer = d->m->map_host(d->handle, at.host, bytes, &mapped.region, &fault);
 	return answer_mapping(d, answer, &mapped, fault, out);
+}
+
+/* Another device's region. */
+static int do_map_peer(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out)
+{
+	uint32_t id = rig_rmt_get32(in), theirs = rig_rmt_get32(in);
+	struct device *other = rig_rmt_in_end(in) ? NULL : session_device(d->session, id);
+	uint64_t bytes;
+	void *region;
+	int err = -EPROTO;
+
+	if (!other || other == d)
+		return -EPROTO;
+	/* Its controller may not know yet. */
+	if (!device_hold(other))
+		return device_is_ending(other) ? rig_error_set(-ENOTSUP, "%s is lost", other->name) : -EPROTO;
+	region = region_hold(other, theirs, &bytes);
+	if (region) {
+		err = map_theirs(d, other, region, bytes, out);
+		region_let(other, theirs);
+	}
+	device_let(other);
+	return err;
 }
 
 /* An area of a rail's end, which the region keeps. */
@@ -236,31 +233,50 @@ static int load(struct device *d, struct image *image)
 		image->image = NULL;
 		err = place(d, &code, image);
 	}
-	if (err)
-		drop_image(d, image);
 	return err;
+}
+
+/* Launches look for images, with the lock. */
+static uint32_t add_image(struct device *d, const struct image *image)
+{
+	(void)pthread_mutex_lock(&d->lock);
+	d->images[d->nimages++] = *image;
+	(void)pthread_mutex_unlock(&d->lock);
+	return d->nimages;
+}
+
+static int make_room(struct device *d)
+{
+	struct image *grown;
+
+	(void)pthread_mutex_lock(&d->lock);
+	grown = realloc(d->images, (d->nimages + 1) * sizeof(*grown));
+	if (grown)
+		d->images = grown;
+	(void)pthread_mutex_unlock(&d->lock);
+	return grown ? 0 : -ENOMEM;
 }
 
 static int do_load(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out)
 {
 	uint64_t bytes = rig_rmt_get64(in);
-	struct image image = {0}, *grown;
+	struct image image = {0};
 	int err;
 
 	if (rig_rmt_in_end(in) || (bytes != d->code.used && !d->code.bad))
 		return -EPROTO;
-	grown = realloc(d->images, (d->nimages + 1) * sizeof(*grown));
-	err = !grown || d->code.bad ? rig_error_set(-ENOMEM, "the agent has no memory for the code")
-	                            : load(d, &image);
-	if (grown)
-		d->images = grown;
+	err = d->code.bad || make_room(d) ? rig_error_set(-ENOMEM, "the agent has no memory for the code")
+	                                  : load(d, &image);
 	rig_rmt_out_free(&d->code);
 	d->code.bad = false;
-	if (err)
-		return err;
-	d->images[d->nimages++] = image;
-	rig_rmt_put32(out, d->nimages);
-	return 0;
+	/* The copy of the code may still be under way, until the device is stopped. */
+	if (err && device_is_ending(d) && image.region)
+		(void)add_image(d, &image);
+	else if (err)
+		drop_image(d, &image);
+	else
+		rig_rmt_put32(out, add_image(d, &image));
+	return err;
 }
 
 static bool is_entry(const struct function *f, uint32_t image, const struct rig_entry *entry)
@@ -336,12 +352,17 @@ static void end_functions(struct device *d, uint32_t image)
 static int do_unload(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out)
 {
 	uint32_t id = rig_rmt_get32(in);
+	struct image image;
+	int err = rig_rmt_in_end(in) ? -ENOENT : 0;
 
 	(void)out;
-	if (rig_rmt_in_end(in) || !id || id > d->nimages || !d->images[id - 1].image)
-		return -EPROTO;
-	end_functions(d, id);
-	drop_image(d, &d->images[id - 1]);
+	if (!err) {
+		end_functions(d, id);
+		err = image_take(d, id, &image);
+	}
+	if (err)
+		return err == -ENOENT ? -EPROTO : err;
+	drop_image(d, &image);
 	return 0;
 }
 

@@ -36,7 +36,9 @@ struct device *device_make(struct session *session, uint32_t id, const char *nam
 	(void)pthread_mutex_init(&d->turn, NULL);
 	(void)pthread_mutex_init(&d->lock, NULL);
 	init_cond(&d->changed);
-	if (!rig_thread_start(&d->cold_thread, RIG_THREAD_ANY, cold_run, d))
+	d->close_item = queue_item(RIG_RMT_CLOSE);
+	d->lost_item = queue_item(RIG_RMT_LOST);
+	if (d->close_item && d->lost_item && !rig_thread_start(&d->cold_thread, RIG_THREAD_ANY, cold_run, d))
 		return d;
 	device_free(d);
 	return NULL;
@@ -45,7 +47,8 @@ struct device *device_make(struct session *session, uint32_t id, const char *nam
 /* What is asked already is answered before, or finds no device. */
 void device_close(struct device *d)
 {
-	(void)queue_push(&d->cold_queue, RIG_RMT_CLOSE, NULL, 0);
+	queue_put(&d->cold_queue, d->close_item);
+	d->close_item = NULL;
 }
 
 void device_join(struct device *d)
@@ -57,6 +60,8 @@ void device_free(struct device *d)
 {
 	queue_fini(&d->hot_queue);
 	queue_fini(&d->cold_queue);
+	free(d->close_item);
+	free(d->lost_item);
 	(void)pthread_cond_destroy(&d->changed);
 	(void)pthread_mutex_destroy(&d->lock);
 	(void)pthread_mutex_destroy(&d->turn);
@@ -117,65 +122,39 @@ void device_lose(struct device *d, const char *format, ...)
 	rig_rmt_put_text(&out, d->reason);
 	(void)session_send(d->session, RIG_RMT_LOST, &out, NULL, 0);
 	rig_rmt_out_free(&out);
-	(void)queue_push(&d->cold_queue, RIG_RMT_LOST, NULL, 0);
+	queue_put(&d->cold_queue, d->lost_item);
+	d->lost_item = NULL;
 }
 
-/* ---- Regions ---- */
+/* ---- Holds ---- */
 
-void *device_region(struct device *d, uint32_t id, uint64_t *bytes)
+bool device_hold(struct device *d)
 {
-	void *region = NULL;
+	bool held;
 
 	(void)pthread_mutex_lock(&d->lock);
-	if (id && id <= d->nregions) {
-		region = d->regions[id - 1].region;
-		if (bytes)
-			*bytes = d->regions[id - 1].bytes;
-	}
+	held = d->open && !device_is_ending(d);
+	if (held)
+		d->holds++;
 	(void)pthread_mutex_unlock(&d->lock);
-	return region;
+	return held;
 }
 
-int device_add_region(struct device *d, const struct kept_region *region, uint32_t *id)
+void device_let(struct device *d)
 {
-	uint32_t i;
-	int err = 0;
-
 	(void)pthread_mutex_lock(&d->lock);
-	for (i = 0; i < d->nregions && d->regions[i].region; i++)
-		;
-	if (i == d->regions_size) {
-		uint32_t size = d->regions_size ? 2 * d->regions_size : 64;
-		struct kept_region *grown = realloc(d->regions, size * sizeof(*grown));
-
-		if (grown) {
-			d->regions = grown;
-			d->regions_size = size;
-		} else {
-			err = -ENOMEM;
-		}
-	}
-	if (!err) {
-		d->regions[i] = *region;
-		if (i == d->nregions)
-			d->nregions++;
-		*id = i + 1;
-	}
+	d->holds--;
+	(void)pthread_cond_broadcast(&d->changed);
 	(void)pthread_mutex_unlock(&d->lock);
-	return err;
 }
 
-struct kept_region device_take_region(struct device *d, uint32_t id)
+/* Of a device that is ending, so that there are no more. */
+static void await_holds(struct device *d)
 {
-	struct kept_region region = {0};
-
 	(void)pthread_mutex_lock(&d->lock);
-	if (id && id <= d->nregions) {
-		region = d->regions[id - 1];
-		memset(&d->regions[id - 1], 0, sizeof(region));
-	}
+	while (d->holds)
+		(void)pthread_cond_wait(&d->changed, &d->lock);
 	(void)pthread_mutex_unlock(&d->lock);
-	return region;
 }
 
 /* ---- Opening ---- */
@@ -333,17 +312,31 @@ static void refuse_queued(struct device *d)
 	}
 }
 
+/* Other devices' threads look through the list. */
+static struct pending *detach_pending(struct device *d)
+{
+	struct pending *p;
+
+	(void)pthread_mutex_lock(&d->lock);
+	p = d->head;
+	d->head = NULL;
+	d->tail = &d->head;
+	(void)pthread_mutex_unlock(&d->lock);
+	return p;
+}
+
 static void drop_pending(struct device *d)
 {
-	while (d->head) {
-		struct pending *p = d->head;
+	struct pending *p = detach_pending(d);
 
-		d->head = p->next;
+	while (p) {
+		struct pending *next = p->next;
+
 		if (p->fetched)
 			refuse(d, p->machine, p->fetch);
 		pending_free(d, p);
+		p = next;
 	}
-	d->tail = &d->head;
 }
 
 static void drop_all(struct device *d)
@@ -383,6 +376,7 @@ bool device_halt(struct device *d, const char *reason)
 		(void)pthread_join(d->done_thread, NULL);
 	}
 	refuse_queued(d);
+	await_holds(d);
 	parcels_halt(d);
 	d->m->stop(d->handle, reason);
 	return true;

@@ -157,6 +157,7 @@ static void say_reached(struct device *d, struct pending *p)
 
 static void complete(struct device *d, struct pending *p)
 {
+	uses_let(d, &p->uses);
 	if (p->fetched && p->parcel)
 		parcel_ready(d, p);
 	else if (p->fetched)

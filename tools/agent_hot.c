@@ -23,11 +23,13 @@ struct built {
 	struct rig_run run;
 	struct rig_wait waits[RIG_RMT_WAITS];
 	uint32_t nwaits, nlaunches;
-	uint64_t shown; /* the device's value, once handed over */
+	struct uses uses; /* the pending's, once handed over */
+	uint64_t shown;   /* the device's value, once handed over */
 };
 
-static void unbuild(struct built *b)
+static void unbuild(struct device *d, struct built *b)
 {
+	uses_let(d, &b->uses);
 	free(b->parts);
 	free(b->args);
 	free(b->scratch);
@@ -61,6 +63,8 @@ static int build_launch(
 	if (known) {
 		launch->code = d->functions[from->function - 1].entry.code;
 		launch->launch = d->functions[from->function - 1].entry.launch;
+		uses_add(&b->uses, true, d->functions[from->function - 1].image);
+		d->images[d->functions[from->function - 1].image - 1].holds++;
 	}
 	(void)pthread_mutex_unlock(&d->lock);
 	if (!known)
@@ -87,8 +91,9 @@ static bool fits(uint64_t offset, uint64_t pitch, uint64_t row_bytes, uint64_t r
 }
 
 /* Bytes of sides that are not the device's lie in staging memory, row after row. */
-static int build_side(struct device *d, struct rig_copy_side *to, const struct rig_rmt_side *from,
-        const struct rig_rmt_part *part, const struct staging *staging, uint64_t *at)
+static int build_side(struct device *d, struct uses *uses, struct rig_copy_side *to,
+        const struct rig_rmt_side *from, const struct rig_rmt_part *part, const struct staging *staging,
+        uint64_t *at)
 {
 	struct rig_location location;
 	uint64_t bytes = 0;
@@ -102,7 +107,9 @@ static int build_side(struct device *d, struct rig_copy_side *to, const struct r
 		*at += part->row_bytes * part->rows;
 		return 0;
 	}
-	region = device_region(d, from->region, &bytes);
+	region = region_hold(d, from->region, &bytes);
+	if (region)
+		uses_add(uses, false, from->region);
 	if (!region || !fits(from->offset, from->pitch, part->row_bytes, part->rows, bytes))
 		return rig_error_set(
 		        -EPROTO, "a copy names what is not in a region (number %" PRIu32 ")", from->region);
@@ -124,7 +131,8 @@ static int build(struct device *d, const struct rig_rmt_work *work, const struct
 	b->parts = calloc(work->nparts + 1, sizeof(*b->parts));
 	b->args = aligned_alloc(ALIGN, args_bytes(work) + ALIGN);
 	b->scratch = aligned_alloc(ALIGN, ((size_t)work->nparts + 1) * RIG_SCRATCH);
-	if (!b->parts || !b->args || !b->scratch)
+	/* The sides of copies, the images of launches. */
+	if (uses_make(&b->uses, 2 * work->nparts) || !b->parts || !b->args || !b->scratch)
 		return rig_error_set(-ENOMEM, "the agent has no memory for the work");
 	memset(b->scratch, 0, ((size_t)work->nparts + 1) * RIG_SCRATCH);
 	b->run.args = b->args;
@@ -151,9 +159,9 @@ static int build(struct device *d, const struct rig_rmt_work *work, const struct
 			copy->rows = from->rows;
 			copy->fill = from->fill;
 			copy->byte = from->byte;
-			err = build_side(d, &copy->dst, &from->dst, from, out, &out_at);
+			err = build_side(d, &b->uses, &copy->dst, &from->dst, from, out, &out_at);
 			if (!err && !from->fill)
-				err = build_side(d, &copy->src, &from->src, from, in, &in_at);
+				err = build_side(d, &b->uses, &copy->src, &from->src, from, in, &in_at);
 		}
 	}
 	return err;
@@ -196,6 +204,8 @@ static int await_reached(struct device *d, struct device *other, uint64_t shown)
 {
 	int err = 0;
 
+	if (!device_hold(other))
+		return -ECANCELED;
 	(void)pthread_mutex_lock(&other->lock);
 	while (device_shown(other) < shown && !err) {
 		if (device_is_ending(other) || device_is_ending(d))
@@ -204,6 +214,7 @@ static int await_reached(struct device *d, struct device *other, uint64_t shown)
 			nap(other, LOOK_MS);
 	}
 	(void)pthread_mutex_unlock(&other->lock);
+	device_let(other);
 	return err;
 }
 
@@ -259,6 +270,8 @@ static int submit(struct device *d, struct built *b, uint32_t nparts, struct pen
 	int answer;
 
 	p->shown = b->shown = value;
+	p->uses = b->uses;
+	b->uses = (struct uses){0};
 	append(d, p);
 	answer = d->hot->submit(d->facts.edge, value, b->parts, nparts, b->waits, b->nwaits, &b->run,
 	        b->scratch, times, &failure);
@@ -343,7 +356,6 @@ static struct pending *make_pending(bool own)
 
 static int copy_part(struct built *b, const struct rig_copy_part *copy, const struct device *d)
 {
-	memset(b, 0, sizeof(*b));
 	b->parts = calloc(1, sizeof(*b->parts));
 	b->scratch = aligned_alloc(ALIGN, RIG_SCRATCH);
 	if (!b->parts || !b->scratch)
@@ -363,17 +375,18 @@ int hot_copy(struct device *d, uintptr_t dst, uint64_t dst_at, uintptr_t src, ui
 	        .row_bytes = bytes,
 	        .rows = 1};
 	struct pending *p = make_pending(true);
-	struct built b;
+	struct built b = {0};
 	int err = p ? copy_part(&b, &copy, d) : -ENOMEM;
 
 	if (err) {
+		unbuild(d, &b);
 		free(p);
 		return err;
 	}
 	err = hand_over(d, &b, 1, p);
 	if (!err)
 		err = await_reached(d, d, b.shown);
-	unbuild(&b);
+	unbuild(d, &b);
 	return err;
 }
 
@@ -550,7 +563,7 @@ int hot_check(struct device *d, const struct rig_rmt_work *work)
 	          : rig_error_set(-ENOMEM, "the agent's machine has no pinned memory");
 
 	if (any)
-		unbuild(&b);
+		unbuild(d, &b);
 	staging_give(d, any);
 	return err;
 }
@@ -628,20 +641,24 @@ static void do_work(struct device *d, struct rig_rmt_work *work)
 		device_lose(d, "%s", rig_error());
 	}
 	pending_free(d, p);
-	unbuild(&b);
+	unbuild(d, &b);
 }
 
-/* What a fetch copies from, in *p and *copy; an error has its text in rig_error(). */
-static int prepare_fetch(
-        struct device *d, const struct rig_rmt_fetch *f, struct rig_copy_part *copy, struct pending *p)
+/* What a fetch copies from, in *p, *uses and *copy; an error has its text in rig_error(). */
+static int prepare_fetch(struct device *d, const struct rig_rmt_fetch *f, struct rig_copy_part *copy,
+        struct pending *p, struct uses *uses)
 {
 	uint64_t bytes = f->row_bytes * f->rows, size = 0;
-	void *region = device_region(d, f->region, &size);
 	struct rig_location at;
+	void *region;
 
+	if (uses_make(uses, 1))
+		return rig_error_set(-ENOMEM, "the agent has no memory");
+	region = region_hold(d, f->region, &size);
 	/* A region that is gone was another, lost device's to copy. */
 	if (!region)
 		return rig_error_set(-ENOENT, "%s has no such region any more", d->name);
+	uses_add(uses, false, f->region);
 	if (!fits(f->offset, f->pitch, f->row_bytes, f->rows, size)) {
 		session_fail(d->session, "malformed: a copy from what is not in a region");
 		return -EPROTO;
@@ -669,7 +686,8 @@ static void do_fetch(struct device *d, const struct rig_rmt_fetch *f)
 	struct rig_copy_part copy = {0};
 	struct pending *p = make_pending(true);
 	struct built b = {0};
-	int err = p ? prepare_fetch(d, f, &copy, p) : rig_error_set(-ENOMEM, "the agent has no memory");
+	int err = p ? prepare_fetch(d, f, &copy, p, &b.uses)
+	            : rig_error_set(-ENOMEM, "the agent has no memory");
 
 	if (!err)
 		err = copy_part(&b, &copy, d);
@@ -683,7 +701,7 @@ static void do_fetch(struct device *d, const struct rig_rmt_fetch *f)
 	if (err && err != -EPROTO)
 		fetch_refuse(d->session, f->machine, f->id, rig_error());
 	pending_free(d, p);
-	unbuild(&b);
+	unbuild(d, &b);
 }
 
 static void take(struct device *d, const struct item *item)

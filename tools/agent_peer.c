@@ -228,6 +228,20 @@ void peer_send(struct session *s, uint32_t machine, uint8_t kind, const struct r
 
 /* ---- Connections to other agents ---- */
 
+/* What the other agent's JOIN is answered with. */
+static int answer(struct rig_rmt_chan *chan, int status, const char *text)
+{
+	struct rig_rmt_answer a = {.status = status};
+	struct rig_rmt_out out = {0};
+	int err;
+
+	(void)snprintf(a.text, sizeof(a.text), "%s", text);
+	rig_rmt_answer_put(&out, &a);
+	err = out.bad ? -ENOMEM : rig_rmt_chan_send(chan, RIG_RMT_ANSWER, out.at, out.used, NULL, 0);
+	rig_rmt_out_free(&out);
+	return err;
+}
+
 static int take(struct peer *p, uint8_t kind, const uint8_t *payload, size_t n)
 {
 	switch (kind) {
@@ -249,7 +263,7 @@ static void *peer_run(void *arg)
 	const uint8_t *payload;
 	uint8_t kind;
 	size_t n;
-	int err = 0;
+	int err = p->came ? answer(p->chan, 0, "") : 0;
 
 	while (!err) {
 		err = rig_rmt_chan_recv(p->chan, &kind, &payload, &n);
@@ -280,8 +294,8 @@ static void *beat_run(void *arg)
 	return NULL;
 }
 
-/* Takes the channel, or frees it. */
-static int add_peer(struct session *s, uint32_t machine, struct rig_rmt_chan *chan)
+/* Takes the channel if it answers 0. */
+static int add_peer(struct session *s, uint32_t machine, struct rig_rmt_chan *chan, bool came)
 {
 	struct peer *p = NULL;
 	int err = 0;
@@ -291,7 +305,7 @@ static int add_peer(struct session *s, uint32_t machine, struct rig_rmt_chan *ch
 		s->peers = calloc(AGENT_MACHINES, sizeof(*s->peers));
 	if (s->peers && s->npeers < AGENT_MACHINES && !atomic_load(&s->ended)) {
 		p = &s->peers[s->npeers];
-		*p = (struct peer){.session = s, .machine = machine, .chan = chan};
+		*p = (struct peer){.session = s, .machine = machine, .came = came, .chan = chan};
 		err = rig_thread_start(&p->thread, RIG_THREAD_ANY, peer_run, p);
 		if (!err && rig_thread_start(&p->beat, RIG_THREAD_ANY, beat_run, p)) {
 			rig_rmt_chan_shut(chan);
@@ -304,9 +318,42 @@ static int add_peer(struct session *s, uint32_t machine, struct rig_rmt_chan *ch
 	}
 	(void)pthread_cond_broadcast(&s->changed);
 	(void)pthread_mutex_unlock(&s->lock);
-	if (err)
-		rig_rmt_chan_free(chan);
 	return err ? rig_error_set(err, "no memory or thread for a connection between agents") : 0;
+}
+
+static int send_join(struct session *s, struct rig_rmt_chan *chan, uint32_t machine)
+{
+	struct rig_rmt_join join = s->join;
+	struct rig_rmt_out out = {0};
+	int err;
+
+	join.role = RIG_RMT_AGENT;
+	join.to = machine;
+	rig_rmt_join_put(&out, &join);
+	err = out.bad ? -ENOMEM : rig_rmt_chan_send(chan, RIG_RMT_JOIN, out.at, out.used, NULL, 0);
+	rig_rmt_out_free(&out);
+	return err;
+}
+
+/* A refusal's status, with its text. */
+static int await_answer(struct rig_rmt_chan *chan)
+{
+	struct rig_rmt_answer a;
+	const uint8_t *payload;
+	struct rig_rmt_in in;
+	uint8_t kind;
+	size_t n;
+	int err;
+
+	do
+		err = rig_rmt_chan_recv(chan, &kind, &payload, &n);
+	while (!err && kind == RIG_RMT_BEAT);
+	if (err)
+		return rig_error_set(-ECONNABORTED, "it ended the connection: %s", strerror(-err));
+	in = rig_rmt_in_of(payload, n);
+	if (kind != RIG_RMT_ANSWER || rig_rmt_answer_parse(&in, &a) || in.left || a.status > 0)
+		return rig_error_set(-ECONNABORTED, "it does not answer as an agent");
+	return a.status ? rig_error_set(a.status == -EPROTO ? -ECONNABORTED : a.status, "%s", a.text) : 0;
 }
 
 /* LINK: the other machine's number and name, whether this one dials. Who does not dial waits. */
@@ -314,8 +361,6 @@ int peer_link(struct session *s, struct rig_rmt_in *in)
 {
 	uint32_t machine = rig_rmt_get32(in);
 	char name[RIG_RMT_NAME];
-	struct rig_rmt_join join = s->join;
-	struct rig_rmt_out out = {0};
 	struct rig_rmt_chan *chan;
 	int err;
 
@@ -325,14 +370,15 @@ int peer_link(struct session *s, struct rig_rmt_in *in)
 	err = rig_rmt_chan_dial(name, &s->agent->key, RIG_RMT_DIAL_MS, s->join.silence_ms, &chan);
 	if (err)
 		return err == -EPROTO ? -ECONNABORTED : err;
-	join.role = RIG_RMT_AGENT;
-	rig_rmt_join_put(&out, &join);
-	err = out.bad ? -ENOMEM : rig_rmt_chan_send(chan, RIG_RMT_JOIN, out.at, out.used, NULL, 0);
-	rig_rmt_out_free(&out);
+	if (send_join(s, chan, machine))
+		err = rig_error_set(-ECONNABORTED, "it ended the connection");
 	if (!err)
-		return add_peer(s, machine, chan);
-	rig_rmt_chan_free(chan);
-	return rig_error_set(-ECONNABORTED, "%s ended the connection", name);
+		err = await_answer(chan);
+	if (!err)
+		err = add_peer(s, machine, chan, false);
+	if (err)
+		rig_rmt_chan_free(chan);
+	return err;
 }
 
 static struct session *find_session(struct agent *agent, const uint8_t token[RIG_RMT_TOKEN])
@@ -344,22 +390,36 @@ static struct session *find_session(struct agent *agent, const uint8_t token[RIG
 	return s;
 }
 
-int peer_serve(struct agent *agent, struct rig_rmt_chan *chan, const struct rig_rmt_join *join)
+/* With the agent's lock, which keeps the session. The key alone does not show that the machine that answers is the
+   one that was dialled; its number in the job does, which the controller gave it over a connection of its own. */
+static int let_in(struct agent *agent, struct rig_rmt_chan *chan, const struct rig_rmt_join *join)
 {
-	uint32_t machine = (uint32_t)strtoul(join->machine, NULL, 10);
-	struct session *s;
-	int err = -ENOENT;
+	uint32_t machine = (uint32_t)strtoul(join->machine, NULL, 10), self;
+	struct session *s = find_session(agent, join->token);
+
+	if (!s || machine >= AGENT_MACHINES)
+		return rig_error_set(-ENOENT, "the machine that answers serves no such job");
+	self = (uint32_t)strtoul(s->join.machine, NULL, 10);
+	if (join->to != self)
+		return rig_error_set(-EREMCHG,
+		        "machine %" PRIu32 " of the job was dialled, and machine %" PRIu32
+		        " answers: its name leads elsewhere from there",
+		        join->to, self);
+	return add_peer(s, machine, chan, true);
+}
+
+void peer_serve(struct agent *agent, struct rig_rmt_chan *chan, const struct rig_rmt_join *join)
+{
+	int err;
 
 	(void)pthread_mutex_lock(&agent->lock);
-	s = find_session(agent, join->token);
-	if (s && machine < AGENT_MACHINES)
-		err = add_peer(s, machine, chan);
+	err = let_in(agent, chan, join);
 	(void)pthread_mutex_unlock(&agent->lock);
-	if (err == -ENOENT) {
-		agent_log(agent, "%s: an agent of no job that is served here", rig_rmt_chan_peer(chan));
-		rig_rmt_chan_free(chan);
-	}
-	return err;
+	if (!err)
+		return;
+	agent_log(agent, "%s: an agent is refused: %s", rig_rmt_chan_peer(chan), rig_error());
+	(void)answer(chan, err, rig_error());
+	rig_rmt_chan_free(chan);
 }
 
 void peers_end(struct session *s)

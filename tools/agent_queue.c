@@ -60,6 +60,24 @@ bool queue_push(struct queue *q, uint8_t kind, const void *payload, size_t bytes
 	return pushed;
 }
 
+struct item *queue_item(uint8_t kind)
+{
+	struct item *item = calloc(1, sizeof(*item));
+
+	if (item)
+		item->kind = kind;
+	return item;
+}
+
+void queue_put(struct queue *q, struct item *item)
+{
+	(void)pthread_mutex_lock(&q->lock);
+	*q->tail = item;
+	q->tail = &item->next;
+	(void)pthread_cond_signal(&q->some);
+	(void)pthread_mutex_unlock(&q->lock);
+}
+
 struct item *queue_pop(struct queue *q, unsigned ms)
 {
 	struct item *item = NULL;

@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "rail.h"
 #include "rig_remote.h"
+#include "rmt_draft.h"
 #include "rmt_rail_over.h"
 #include "thread.h"
 
@@ -38,6 +39,7 @@ struct kept_end {
 
 struct rails {
 	struct rig_rails *_Atomic engine;
+	struct rig_rmt_draft draft; /* the control thread's */
 
 	pthread_mutex_t lock;
 	pthread_cond_t moved;
@@ -280,14 +282,19 @@ static int keep_end(struct rails *r, uint64_t rail, const struct rig_remote_end 
 static int make_end(struct session *s, const struct rig_rmt_rail *r, struct rig_rmt_out *out)
 {
 	struct link *l = find_link(s, r->peer);
+	struct rig_rmt_draft *draft;
 	const struct rig_remote_end *end;
 	struct rig_rail_blob blob;
 	int err;
 
 	if (!l || !l->stands)
 		return rig_error_set(-ENOENT, "no link to machine %" PRIu32, r->peer);
-	err = rig_rail_make(
-	        l->link, r->rail, r->transfers, r->nsend, r->transfers + r->nsend, r->nreceive, &blob, &end);
+	draft = &s->rails->draft;
+	err = rig_rmt_draft_add(draft, r);
+	if (!err)
+		err = rig_rail_make(l->link, r->rail, draft->send.at, draft->send.n, draft->receive.at,
+		        draft->receive.n, &blob, &end);
+	rig_rmt_draft_drop(draft);
 	if (!err)
 		err = keep_end(s->rails, r->rail, end);
 	if (!err)
@@ -414,6 +421,9 @@ static int dispatch(struct session *s, const struct rig_rmt_rail *r, struct rig_
 		return finish_link(s, r);
 	case RIG_RMT_RAIL_MAKE:
 		return make_end(s, r, out);
+	case RIG_RMT_RAIL_MORE:
+		return s->rails ? rig_rmt_draft_add(&s->rails->draft, r)
+		                : rig_error_set(-ENOENT, "no link for rail %" PRIu64, r->rail);
 	case RIG_RMT_RAIL_JOIN:
 		return join_end(s, r);
 	case RIG_RMT_RAIL_DROP:
@@ -481,6 +491,7 @@ void rails_free(struct session *s)
 	/* Not before: threads of devices and peers may be telling it a failure. */
 	if (atomic_load(&r->engine))
 		rig_rails_close(atomic_load(&r->engine));
+	rig_rmt_draft_drop(&r->draft);
 	(void)pthread_cond_destroy(&r->moved);
 	(void)pthread_mutex_destroy(&r->lock);
 	free(r);

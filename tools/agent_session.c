@@ -20,9 +20,12 @@ enum {
 int session_send(
         struct session *s, uint8_t kind, const struct rig_rmt_out *out, const void *body, size_t bytes)
 {
-	if (out->bad)
-		return -ENOMEM;
-	return rig_rmt_chan_send(s->chan, kind, out->at, out->used, body, bytes);
+	int err = out->bad ? -ENOMEM : rig_rmt_chan_send(s->chan, kind, out->at, out->used, body, bytes);
+
+	/* The controller waits for it in vain. What befalls the connection is the reader's to say. */
+	if (err == -ENOMEM || err == -EMSGSIZE)
+		session_fail(s, "a message to the controller (kind %u) did not go: %s", kind, strerror(-err));
+	return err;
 }
 
 int session_answer(
@@ -237,6 +240,20 @@ static int to_device(struct session *s, uint8_t kind, const uint8_t *payload, si
 	               : -ENOMEM;
 }
 
+/* The reader waits for nobody, so it sends nothing itself. */
+static int refuse_open(struct session *s, uint32_t request, const char *text)
+{
+	struct rig_rmt_answer answer = {.request = request, .status = -ENOSPC};
+	struct rig_rmt_out out = {0};
+	int err;
+
+	(void)snprintf(answer.text, sizeof(answer.text), "%s", text);
+	rig_rmt_answer_put(&out, &answer);
+	err = out.bad ? -ENOMEM : rig_rmt_post_send(&s->post, s->chan, RIG_RMT_ANSWER, out.at, out.used);
+	rig_rmt_out_free(&out);
+	return err;
+}
+
 static int open_device(struct session *s, const uint8_t *payload, size_t n)
 {
 	struct rig_rmt_in in = rig_rmt_in_of(payload, n);
@@ -250,11 +267,9 @@ static int open_device(struct session *s, const uint8_t *payload, size_t n)
 	if (s->ndevices < AGENT_DEVICES)
 		d = device_make(s, s->ndevices, name);
 	if (!d) {
-		(void)session_answer(s, request, -ENOSPC,
+		return refuse_open(s, request,
 		        s->ndevices < AGENT_DEVICES ? "the agent has no memory or threads left"
-		                                    : "this connection opened all the devices it may",
-		        NULL, 0);
-		return 0;
+		                                    : "this connection opened all the devices it may");
 	}
 	(void)pthread_mutex_lock(&s->lock);
 	s->devices[s->ndevices++] = d;
@@ -310,7 +325,7 @@ static void told_failed(struct session *s, const uint8_t *payload, size_t n)
 static void read_all(struct session *s)
 {
 	const uint8_t *payload;
-	uint8_t kind;
+	uint8_t kind = 0;
 	size_t n;
 	int err;
 
@@ -372,6 +387,7 @@ static struct session *make(struct agent *agent, struct rig_rmt_chan *chan, cons
 	s->chan = chan;
 	s->join = *join;
 	queue_init(&s->control);
+	rig_rmt_post_init(&s->post);
 	(void)pthread_mutex_init(&s->lock, NULL);
 	(void)pthread_cond_init(&s->changed, NULL);
 	return s;
@@ -380,6 +396,7 @@ static struct session *make(struct agent *agent, struct rig_rmt_chan *chan, cons
 static void unmake(struct session *s)
 {
 	queue_fini(&s->control);
+	rig_rmt_post_fini(&s->post);
 	(void)pthread_cond_destroy(&s->changed);
 	(void)pthread_mutex_destroy(&s->lock);
 	free(s);
@@ -455,15 +472,16 @@ static int read_join(struct rig_rmt_chan *chan, struct rig_rmt_join *join)
 	return err;
 }
 
-/* From the strangers to those who have the key; false: as many as may be are served. */
-static bool admit(struct agent *agent, bool proven)
+/* From the strangers to those who have the key; false: as many jobs as may be are served. Connections of other
+   agents belong to jobs that are. */
+static bool admit(struct agent *agent, bool proven, bool is_job)
 {
 	bool admitted;
 
 	(void)pthread_mutex_lock(&agent->lock);
 	agent->nstrangers--;
-	admitted = proven && agent->nsessions < AGENT_SESSIONS;
-	if (admitted)
+	admitted = proven && (!is_job || agent->nsessions < AGENT_SESSIONS);
+	if (admitted && is_job)
 		agent->nsessions++;
 	(void)pthread_mutex_unlock(&agent->lock);
 	return admitted;
@@ -482,11 +500,12 @@ static void serve_any(struct agent *agent, struct rig_rmt_chan *chan, const stru
 {
 	rig_rmt_chan_set_silence(chan, join->silence_ms);
 	if (join->role == RIG_RMT_AGENT) {
-		(void)peer_serve(agent, chan, join);
+		peer_serve(agent, chan, join);
 		return;
 	}
 	serve(agent, chan, join);
 	rig_rmt_chan_free(chan);
+	leave(agent);
 }
 
 void *session_run(void *served_socket)
@@ -494,19 +513,18 @@ void *session_run(void *served_socket)
 	struct served_socket *socket = served_socket;
 	struct agent *agent = socket->agent;
 	struct rig_rmt_chan *chan = NULL;
-	struct rig_rmt_join join;
+	struct rig_rmt_join join = {0};
 	int err = rig_rmt_chan_accept(socket->fd, &agent->key, RIG_RMT_DIAL_MS, RIG_RMT_SILENCE_MS, &chan);
 
 	free(socket);
 	if (!err)
 		err = read_join(chan, &join);
-	if (!admit(agent, !err)) {
+	if (!admit(agent, !err, join.role != RIG_RMT_AGENT)) {
 		agent_log(agent, "a connection was refused: %s",
 		        err ? rig_error() : "as many jobs as may be are served");
 		rig_rmt_chan_free(chan);
 		return NULL;
 	}
 	serve_any(agent, chan, &join);
-	leave(agent);
 	return NULL;
 }

@@ -78,7 +78,8 @@ void staging_give(struct device *d, struct staging *s)
 	if (!s)
 		return;
 	(void)pthread_mutex_lock(&d->lock);
-	keep = d->free_bytes + s->bytes <= KEEP_BYTES;
+	/* Work that is under way when the device ends may use it still. */
+	keep = device_is_ending(d) || d->free_bytes + s->bytes <= KEEP_BYTES;
 	if (keep) {
 		s->next = d->free;
 		d->free = s;
@@ -100,6 +101,7 @@ void pending_free(struct device *d, struct pending *p)
 		return;
 	staging_give(d, p->in);
 	staging_give(d, p->out);
+	uses_let(d, &p->uses);
 	free(p->outgoing);
 	free(p);
 }

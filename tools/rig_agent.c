@@ -1,31 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* rig-agent: opens this machine's devices for controllers elsewhere. */
 #include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agent.h"
 #include "rig.h"
-#include "thread.h"
 
 enum {
 	EXIT_USE = 2,
-	BACKLOG = 16,
-	END_S = 30,      /* for sessions to stop their devices, once the agent is told to end */
-	OPEN_LOOKS = 10, /* at a device that another job seems to have */
-	OPEN_LOOK_MS = 50,
+	EXIT_STUCK = 3,
+	END_S = 30, /* for sessions to stop their devices, once the agent is told to end */
 	HELP_COLUMN = 22,
-	RETRY_MS = 200, /* after accept failed */
 };
 
 #define DEFAULT_LISTEN "127.0.0.1:7447"
@@ -65,19 +56,6 @@ static int complain(int status, const char *format, ...)
 	va_end(args);
 	fputc('\n', stderr);
 	return status;
-}
-
-void agent_log(const struct agent *agent, const char *format, ...)
-{
-	char text[1024];
-	va_list args;
-
-	if (!agent->verbose)
-		return;
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	fprintf(stderr, "rig-agent: %s\n", text);
 }
 
 static int print_help(void)
@@ -124,32 +102,21 @@ static int print_man(void)
 		troff(help_rows[i].text);
 	}
 	printf(".SH EXIT STATUS\n0 after SIGTERM or SIGINT, once all devices are stopped; 1 if it could not "
-	       "listen; 2 "
-	       "for bad usage.\n.SH FILES\nThe key file is refused if others than its owner may read or "
-	       "write it.\n"
-	       ".SH SEE ALSO\nrigctl(1)\n");
+	       "listen; "
+	       "2 for bad usage; 3 if a device could not be stopped, within %d s of the signal or before.\n"
+	       ".SH FILES\nThe key file is refused if others than its owner may read or write it.\n"
+	       ".SH SEE ALSO\nrigctl(1)\n",
+	        END_S);
 	return 0;
 }
 
 /* ---- What is served ---- */
 
-static int serve(struct agent *agent, struct rig_opener *opener, const char *name, bool host)
+static int serve(struct agent *agent, const struct rig_opener *opener, bool host)
 {
-	struct served *served = &agent->served[agent->nserved];
-	uint32_t i;
+	int err = agent_serve(agent, opener, host);
 
-	if (agent->nserved == AGENT_DEVICES)
-		return complain(EXIT_USE, "more than %d devices", AGENT_DEVICES);
-	for (i = 0; i < agent->nserved; i++)
-		if (!strcmp(agent->served[i].name, name))
-			return complain(EXIT_USE, "two devices are named %s", name);
-	served->name = strdup(name);
-	served->opener = opener;
-	served->host = host;
-	if (!served->name)
-		return complain(1, "no memory");
-	agent->nserved++;
-	return 0;
+	return err ? complain(err == -ENOMEM ? 1 : EXIT_USE, "%s", rig_error()) : 0;
 }
 
 static int serve_text(struct agent *agent, const char *text, unsigned *sims)
@@ -169,233 +136,24 @@ static int serve_text(struct agent *agent, const char *text, unsigned *sims)
 	options.name = *name ? name : NULL;
 	if (rig_vfio_opener(device, &options, &opener))
 		return complain(EXIT_USE, "%s: %s", text, rig_error());
-	return serve(agent, opener, opener->name, false);
-}
-
-static struct served *find_served(struct agent *agent, const char *name)
-{
-	uint32_t i;
-
-	for (i = 0; i < agent->nserved && strcmp(agent->served[i].name, name) != 0; i++)
-		;
-	return i < agent->nserved ? &agent->served[i] : NULL;
-}
-
-/* Its controller may have vanished this moment, and the agent not have noticed: some looks. With the lock. */
-static void await_end(struct agent *agent, const struct served *served, const struct session *session)
-{
-	unsigned looks = 0;
-
-	while (served->holder && served->holder != session && looks < OPEN_LOOKS) {
-		struct timespec end;
-
-		(void)clock_gettime(CLOCK_REALTIME, &end);
-		end.tv_nsec += OPEN_LOOK_MS * 1000000L;
-		end.tv_sec += end.tv_nsec / 1000000000L;
-		end.tv_nsec %= 1000000000L;
-		(void)pthread_cond_timedwait(&agent->changed, &agent->lock, &end);
-		if (served->holder && !atomic_load(&served->holder->ended))
-			looks++;
-	}
-}
-
-int agent_take(struct session *session, const char *name, struct served **served)
-{
-	struct agent *agent = session->agent;
-	struct served *found = find_served(agent, name);
-	int err = 0;
-
-	if (!found)
-		return rig_error_set(-ENOENT, "the agent serves no %s", name);
-	(void)pthread_mutex_lock(&agent->lock);
-	if (!found->host) {
-		await_end(agent, found, session);
-		if (found->stuck)
-			err = rig_error_set(
-			        -EBUSY, "%s could not be stopped: restart its machine's agent", name);
-		else if (found->holder)
-			err = rig_error_set(-EBUSY, "%s is open for another job", name);
-		else
-			found->holder = session;
-	}
-	(void)pthread_mutex_unlock(&agent->lock);
-	*served = found;
-	return err;
-}
-
-static void give(struct session *session, const char *name, bool stuck)
-{
-	struct agent *agent = session->agent;
-	struct served *served = find_served(agent, name);
-
-	(void)pthread_mutex_lock(&agent->lock);
-	if (served && served->holder == session) {
-		served->holder = NULL;
-		served->stuck = stuck;
-	}
-	(void)pthread_cond_broadcast(&agent->changed);
-	(void)pthread_mutex_unlock(&agent->lock);
-}
-
-void agent_give(struct session *session, const char *name)
-{
-	give(session, name, false);
-}
-
-void agent_keep(struct session *session, const char *name)
-{
-	give(session, name, true);
-}
-
-uint32_t agent_take_word(struct agent *agent)
-{
-	uint32_t i;
-
-	(void)pthread_mutex_lock(&agent->lock);
-	for (i = 1; i < sizeof(agent->words) && agent->words[i]; i++)
-		;
-	if (i < sizeof(agent->words))
-		agent->words[i] = true;
-	(void)pthread_mutex_unlock(&agent->lock);
-	return i < sizeof(agent->words) ? i : 0;
-}
-
-void agent_give_word(struct agent *agent, uint32_t slot)
-{
-	(void)pthread_mutex_lock(&agent->lock);
-	agent->words[slot] = false;
-	(void)pthread_mutex_unlock(&agent->lock);
-}
-
-/* ---- Listening ---- */
-
-static int listen_at(const char *name)
-{
-	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
-	char host[RIG_RMT_HOST], port[RIG_RMT_PORT];
-	struct addrinfo *list;
-	int fd, one = 1, err;
-
-	if (rig_rmt_split_name(name, host, sizeof(host), port, sizeof(port)))
-		return -EINVAL;
-	err = getaddrinfo(host, port, &hints, &list);
-	if (err)
-		return rig_error_set(-EINVAL, "%s: %s", name, gai_strerror(err));
-	fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd >= 0)
-		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (fd < 0 || bind(fd, list->ai_addr, list->ai_addrlen) || listen(fd, BACKLOG)) {
-		err = -errno;
-		if (fd >= 0)
-			(void)close(fd);
-		fd = rig_error_set(err, "cannot listen at %s: %s", name, strerror(-err));
-	}
-	freeaddrinfo(list);
-	return fd;
+	return serve(agent, opener, false);
 }
 
 /* For who started it: where it listens, also with port 0. */
-static void print_where(int fd)
+static void print_where(int listener)
 {
-	struct sockaddr_storage at;
-	socklen_t n = sizeof(at);
-	char host[64], port[16];
+	char name[RIG_RMT_NAME];
 
-	if (getsockname(fd, (struct sockaddr *)&at, &n) ||
-	        getnameinfo((struct sockaddr *)&at, n, host, sizeof(host), port, sizeof(port),
-	                NI_NUMERICHOST | NI_NUMERICSERV))
+	if (agent_where(listener, name, sizeof(name)))
 		return;
-	printf(strchr(host, ':') ? "listening at [%s]:%s\n" : "listening at %s:%s\n", host, port);
+	printf("listening at %s\n", name);
 	(void)fflush(stdout);
-}
-
-/* Without a descriptor left, who dials is told so by the connection's end, with the one kept for that. */
-static void refuse_for_descriptors(const struct agent *agent, int listener, int *spare)
-{
-	const struct timespec nap = {.tv_nsec = RETRY_MS * 1000000L};
-	int fd;
-
-	agent_log(agent, "no descriptor is left for a connection");
-	(void)close(*spare);
-	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	if (fd >= 0)
-		(void)close(fd);
-	*spare = dup(listener);
-	if (*spare < 0)
-		(void)nanosleep(&nap, NULL);
-}
-
-static bool may_serve(struct agent *agent)
-{
-	bool may;
-
-	(void)pthread_mutex_lock(&agent->lock);
-	may = agent->nstrangers < AGENT_STRANGERS;
-	if (may)
-		agent->nstrangers++;
-	(void)pthread_mutex_unlock(&agent->lock);
-	return may;
-}
-
-static void start_session(struct agent *agent, int fd)
-{
-	struct served_socket *socket = malloc(sizeof(*socket));
-	pthread_t thread;
-
-	if (socket && may_serve(agent)) {
-		*socket = (struct served_socket){agent, fd};
-		if (!rig_thread_start(&thread, RIG_THREAD_ANY, session_run, socket)) {
-			(void)pthread_detach(thread);
-			return;
-		}
-		(void)pthread_mutex_lock(&agent->lock);
-		agent->nstrangers--;
-		(void)pthread_mutex_unlock(&agent->lock);
-	}
-	agent_log(agent, "a connection was refused: as many as may be are at their proof");
-	free(socket);
-	(void)close(fd);
-}
-
-static void accept_all(struct agent *agent, int listener, int signals)
-{
-	struct pollfd polls[] = {{.fd = listener, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
-	int spare = dup(listener), fd;
-
-	while (poll(polls, 2, -1) >= 0 || errno == EINTR) {
-		if (polls[1].revents)
-			break;
-		if (!(polls[0].revents & POLLIN))
-			continue;
-		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-		if (fd >= 0)
-			start_session(agent, fd);
-		else if (errno == EMFILE || errno == ENFILE)
-			refuse_for_descriptors(agent, listener, &spare);
-	}
-	(void)close(spare);
-}
-
-static void end_sessions(struct agent *agent)
-{
-	struct timespec end;
-	struct session *s;
-	int err = 0;
-
-	(void)clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += END_S;
-	(void)pthread_mutex_lock(&agent->lock);
-	for (s = agent->sessions; s; s = s->next)
-		rig_rmt_chan_shut(s->chan);
-	while (agent->nsessions && !err)
-		err = pthread_cond_timedwait(&agent->changed, &agent->lock, &end);
-	(void)pthread_mutex_unlock(&agent->lock);
 }
 
 static int run(struct agent *agent, const char *listen_name)
 {
 	sigset_t set;
-	int listener = listen_at(listen_name), signals;
+	int listener = agent_listen(listen_name), signals;
 
 	if (listener < 0)
 		return complain(1, "%s", rig_error());
@@ -407,10 +165,11 @@ static int run(struct agent *agent, const char *listen_name)
 	if (signals < 0 || !rig_words())
 		return complain(1, "cannot start: %s", strerror(errno));
 	print_where(listener);
-	accept_all(agent, listener, signals);
+	agent_accept(agent, listener, signals);
 	(void)close(listener);
-	end_sessions(agent);
-	return 0;
+	return agent_end(agent, END_S)
+	               ? 0
+	               : complain(EXIT_STUCK, "not all devices could be stopped within %d s", END_S);
 }
 
 /* ---- Options ---- */
@@ -474,10 +233,9 @@ int main(int argc, char **argv)
 		return print_man();
 	if (argc == 2 && !strcmp(argv[1], "--version"))
 		return printf("rig-agent %s\n", RIG_VERSION) < 0;
-	(void)pthread_mutex_init(&agent.lock, NULL);
-	(void)pthread_cond_init(&agent.changed, NULL);
+	agent_init(&agent);
 	rig_host_opener(HOST_DEVICE, &host);
-	err = serve(&agent, &host, HOST_DEVICE, true);
+	err = serve(&agent, &host, true);
 	if (!err)
 		err = read_arguments(&agent, &chosen, argc, argv);
 	if (err)

@@ -26,6 +26,7 @@ int rig_rmt_join_parse(const uint8_t *bytes, size_t n, struct rig_rmt_join *join
 		memcpy(join->token, token, RIG_RMT_TOKEN);
 	join->silence_ms = rig_rmt_get32(&in);
 	rig_rmt_get_text(&in, join->machine, sizeof(join->machine));
+	join->to = rig_rmt_get32(&in);
 	return rig_rmt_in_end(&in);
 }
 
@@ -35,6 +36,7 @@ void rig_rmt_join_put(struct rig_rmt_out *out, const struct rig_rmt_join *join)
 	rig_rmt_put_bytes(out, join->token, RIG_RMT_TOKEN);
 	rig_rmt_put32(out, join->silence_ms);
 	rig_rmt_put_text(out, join->machine);
+	rig_rmt_put32(out, join->to);
 }
 
 int rig_rmt_answer_parse(struct rig_rmt_in *in, struct rig_rmt_answer *answer)

@@ -13,7 +13,7 @@
 #include "rmt_wire.h"
 
 enum rig_rmt_kind {
-	RIG_RMT_JOIN = 1, /* the first of a connection: a role, the job's token; answered by ANSWER */
+	RIG_RMT_JOIN = 1, /* the first of a connection: a role, the job's token; an agent's gets an ANSWER */
 	RIG_RMT_BEAT,     /* nothing; shows life */
 	RIG_RMT_ANSWER,   /* A: request, status, text, payload */
 	RIG_RMT_PING,     /* C: request; the payload of its answer is the agent's clock */
@@ -66,7 +66,8 @@ struct rig_rmt_join {
 	uint32_t role;
 	uint8_t token[RIG_RMT_TOKEN];
 	uint32_t silence_ms;
-	char machine[RIG_RMT_NAME]; /* the agent's name in the job */
+	char machine[RIG_RMT_NAME]; /* its number in the job: CONTROLLER: the agent's; AGENT: the sender's */
+	uint32_t to;                /* AGENT: the number of the machine that was dialled */
 };
 int rig_rmt_join_parse(const uint8_t *bytes, size_t n, struct rig_rmt_join *join);
 void rig_rmt_join_put(struct rig_rmt_out *out, const struct rig_rmt_join *join);
@@ -253,7 +254,8 @@ enum rig_rmt_rail_op {
 	RIG_RMT_RAIL_OFFER = 1, /* peer, name, provider; a link to the peer is begun: blob */
 	RIG_RMT_RAIL_ACCEPT,    /* the same, and the offer: blob; the link is finished meanwhile */
 	RIG_RMT_RAIL_FINISH,    /* peer, and the answer to the offer, or none */
-	RIG_RMT_RAIL_MAKE,      /* peer, rail, transfers: blob */
+	RIG_RMT_RAIL_MAKE,      /* peer, rail, its transfers or the last of them: blob */
+	RIG_RMT_RAIL_MORE,      /* rail, transfers that come before those of MAKE */
 	RIG_RMT_RAIL_JOIN,      /* rail, blob */
 	RIG_RMT_RAIL_DROP,      /* rail */
 	RIG_RMT_RAIL_HALT,      /* rails move nothing any more, and links may end */
@@ -262,8 +264,9 @@ enum rig_rmt_rail_op {
 
 enum {
 	RIG_RMT_BLOB = 1024,
-	RIG_RMT_HERE_PEER = 0xffff, /* the controller, among machines */
-	RIG_RMT_TRANSFERS = 4096,   /* of a direction */
+	RIG_RMT_HERE_PEER = 0xffff,       /* the controller, among machines */
+	RIG_RMT_TRANSFERS = 4096,         /* of a direction, in a message */
+	RIG_RMT_RAIL_TRANSFERS = 1 << 20, /* in all: RIG_REMOTE_TRANSFERS */
 };
 
 struct rig_rmt_rail {

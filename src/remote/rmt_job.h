@@ -4,7 +4,8 @@
  *   job->lock      the reason, the numbers of requests and fetches, openers, references
  *   machine->lock  the requests that wait, the table of proxies; innermost but for a proxy's
  *   proxy->lock    rmt_proxy.h
- * A machine's reader takes each for a moment and waits for nothing but bytes; it never sends.
+ * A machine's reader takes each for a moment and waits for nothing but bytes, with none of them held; it
+ * sends nothing.
  */
 #ifndef RMT_JOB_H
 #define RMT_JOB_H

@@ -10,6 +10,8 @@
 
 #include "rmt_rails_private.h"
 
+_Static_assert(RIG_REMOTE_TRANSFERS == RIG_RMT_RAIL_TRANSFERS, "agents take what is promised");
+
 /* ---- Rails ---- */
 
 /* What a call brings, from the side of machine `a`. */
@@ -20,17 +22,34 @@ struct wanted {
 	size_t nsend, nreceive;
 };
 
+static uint32_t for_message(size_t n)
+{
+	return (uint32_t)(n < RIG_RMT_TRANSFERS ? n : RIG_RMT_TRANSFERS);
+}
+
 static int make_there(
         struct rig_rmt_machine *m, const struct wanted *w, bool swapped, struct rig_rail_blob *blob)
 {
 	const struct rig_rmt_machine *peer = swapped ? w->a : w->b;
-	struct rig_rmt_rail r = {.op = RIG_RMT_RAIL_MAKE,
-	        .peer = peer ? peer->index : RIG_RMT_HERE_PEER,
-	        .rail = w->id,
-	        .nsend = (uint32_t)(swapped ? w->nreceive : w->nsend),
-	        .nreceive = (uint32_t)(swapped ? w->nsend : w->nreceive)};
+	struct rig_rmt_rail r = {
+	        .op = RIG_RMT_RAIL_MORE, .peer = peer ? peer->index : RIG_RMT_HERE_PEER, .rail = w->id};
+	const struct rig_remote_transfer *send = swapped ? w->receive : w->send,
+	                                 *receive = swapped ? w->send : w->receive;
+	size_t nsend = swapped ? w->nreceive : w->nsend, nreceive = swapped ? w->nsend : w->nreceive;
+	int err = 0;
 
-	return rig_rmt_rail_ask(m, &r, swapped ? w->receive : w->send, swapped ? w->send : w->receive, blob);
+	while (!err && r.op == RIG_RMT_RAIL_MORE) {
+		r.nsend = for_message(nsend);
+		r.nreceive = for_message(nreceive);
+		if (r.nsend == nsend && r.nreceive == nreceive)
+			r.op = RIG_RMT_RAIL_MAKE;
+		err = rig_rmt_rail_ask(m, &r, send, receive, blob);
+		send = r.nsend ? send + r.nsend : send;
+		receive = r.nreceive ? receive + r.nreceive : receive;
+		nsend -= r.nsend;
+		nreceive -= r.nreceive;
+	}
+	return err;
 }
 
 static int join_there(struct rig_rmt_machine *m, uint64_t id, const struct rig_rail_blob *blob)
@@ -153,9 +172,9 @@ static int make_rail(void *self, const struct rig_remote_host *peer, const struc
 	err = rig_remote_check_transfers(send, nsend, receive, nreceive);
 	if (err)
 		return err;
-	if (nsend > RIG_RMT_TRANSFERS || nreceive > RIG_RMT_TRANSFERS)
-		return rig_error_set(
-		        -E2BIG, "a rail of this library carries %d transfers each way", RIG_RMT_TRANSFERS);
+	if (nsend > RIG_REMOTE_TRANSFERS || nreceive > RIG_REMOTE_TRANSFERS)
+		return rig_error_set(-E2BIG, "a rail of this library carries at most %u transfers each way",
+		        RIG_REMOTE_TRANSFERS);
 	if (peer && (!w.b || w.b->job != m->job))
 		return rig_error_set(-EXDEV, "machine %s is of another job", peer->machine);
 	(void)pthread_mutex_lock(&m->job->rails->lock);

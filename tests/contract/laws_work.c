@@ -511,6 +511,27 @@ static void sleep_ends_by_its_time_and_when_the_word_differs(struct conform *c)
 	dut_close(&r.d);
 }
 
+static void sleep_of_no_time_is_a_look(struct conform *c)
+{
+	enum { LOOKS = 1000 };
+	const char *fault = NULL;
+	struct rig_wait gate;
+	struct route r;
+	uint64_t seen;
+	unsigned i;
+
+	set_up(c, &r, BYTES);
+	gate = dut_gate(&r.d, 0);
+	seen = dut_copy_after(&r.d, &r.there, &gate) - 1;
+	/* The gate opens below. One that blocks until the word moves never ends. */
+	for (i = 0; i < LOOKS; i++)
+		conform_check(c, !r.d.m->sleep(r.d.device, seen, 0, &fault), "sleep faulted: %s", fault);
+	dut_open_gate(&gate);
+	dut_wait(&r.d, r.d.last);
+	conform_check(c, !r.d.m->sleep(r.d.device, seen, 0, &fault), "sleep faulted: %s", fault);
+	dut_close(&r.d);
+}
+
 static void sleep_ends_when_the_word_moves(struct conform *c)
 {
 	enum { TIMES = 50 };
@@ -550,6 +571,7 @@ static const struct conform_law laws[] = {
         LAW(values_are_committed_unasked_while_work_is_submitted, "E-146"),
         LAW(hot_calls_do_not_block_on_earlier_work, "E-060 E-099"),
         LAW(sleep_ends_by_its_time_and_when_the_word_differs, "E-026"),
+        LAW(sleep_of_no_time_is_a_look, "E-026"),
         LAW(sleep_ends_when_the_word_moves, "E-026 E-100"),
 };
 CONFORM_GROUP(work, laws);

@@ -43,12 +43,15 @@ static bool sleep_badly(struct device *d, uint64_t seen, uint64_t still_ms)
 	static _Atomic int racing;
 	struct timespec nap = {
 	        .tv_sec = (time_t)(still_ms / 1000), .tv_nsec = (long)(still_ms % 1000) * 1000000};
+	static const struct timespec moment = {.tv_nsec = 1000000};
 	int others;
 
 	if (lies(d->p, misses))
 		(void)nanosleep(&nap, NULL);
 	while (lies(d->p, sleeps_on) && rig_word_load(d->shown) == seen)
 		(void)nanosleep(&nap, NULL);
+	while (lies(d->p, looks_on) && !still_ms && rig_word_load(d->shown) == seen)
+		(void)nanosleep(&moment, NULL);
 	if (!lies(d->p, sleep_races))
 		return false;
 	others = atomic_fetch_add(&racing, 1);

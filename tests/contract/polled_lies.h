@@ -94,6 +94,7 @@
 	X(commits_one, a_later_commit_commits_what_came_before, "batch")                                     \
 	X(blocks, hot_calls_do_not_block_on_earlier_work, "")                                                \
 	X(sleeps_on, sleep_ends_by_its_time_and_when_the_word_differs, "")                                   \
+	X(looks_on, sleep_of_no_time_is_a_look, "")                                                          \
 	X(misses, sleep_ends_when_the_word_moves, "")                                                        \
 	X(deaf, two_devices_wait_for_each_other_in_a_pipeline, "")                                           \
 	/* code */                                                                                           \
@@ -215,6 +216,7 @@
 	X(commits_one)                                                                                       \
 	X(blocks)                                                                                            \
 	X(sleeps_on)                                                                                         \
+	X(looks_on)                                                                                          \
 	X(misses)                                                                                            \
 	X(deaf)                                                                                              \
 	X(skips_thread)                                                                                      \

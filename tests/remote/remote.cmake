@@ -5,6 +5,11 @@ foreach(part IN ITEMS connect work failure kill rails tools times)
     LABEL remote TIMEOUT 1800 DEPENDS rig-agent rigctl example_blocks rvx1-model firmware test_kernels)
 endforeach()
 
+# An agent in the test's process, with test drivers, and controllers that say whatever a test wants.
+foreach(part IN ITEMS uses links code)
+  rig_test(test_agent_${part} SOURCES test_agent_${part}.c agent_inside.c LINKS test_polled folder_agent LABEL remote TIMEOUT 600)
+endforeach()
+
 # Proxies under the laws of the contract. The program has librig_edge's functions.
 add_library(remote_conform MODULE remote_conform.c)
 target_include_directories(remote_conform PRIVATE "${CMAKE_SOURCE_DIR}/src/remote" "${CMAKE_BINARY_DIR}/tests/contract/generated")

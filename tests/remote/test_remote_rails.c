@@ -156,6 +156,82 @@ static void two_machines_pass_bytes_to_each_other(void **state)
 	rig_remote_close(job);
 }
 
+/* Messages hold 4,096 of a direction. */
+enum { OUT = 10001, OUT_BYTES = 8, IN = 4097, IN_BYTES = 20, MOST = 1 << 20 };
+
+static struct rig_remote_transfer *many_transfers(int64_t n, int64_t bytes, bool reversed)
+{
+	struct rig_remote_transfer *t = calloc((size_t)n, sizeof(*t));
+	int64_t i;
+
+	for (i = 0; i < n; i++)
+		t[i] = (struct rig_remote_transfer){i * bytes, (reversed ? n - 1 - i : i) * bytes, bytes};
+	return t;
+}
+
+/* What comes to the machine goes back from it, each piece to its place. */
+static void check_return(struct rig_remote_job *job, struct rig_device *cpu, struct rig_device *board,
+        const struct rig_remote_rail *rail)
+{
+	struct rig_buffer *in = area_buffer(job, board, rail, 0, true);
+	struct rig_buffer *out = area_buffer(job, board, rail, 0, false);
+	struct rig_point point = submit_step(cpu, RIG_REMOTE_AWAIT_ARRIVED, rail, IN, NULL);
+	const uint8_t *sent = rail->local->outbound.at, *got = rail->local->inbound.at;
+	struct sys_launch move;
+	size_t i;
+
+	sys_fill(rail->local->outbound.at, IN * IN_BYTES, 5);
+	sys_copy_make(&move, in, 0, out, 0, OUT * OUT_BYTES);
+	sys_ok(rig_submit(move.submission, move.run, &point, 1, &point));
+	(void)submit_step(cpu, RIG_REMOTE_ADVANCE, rail, OUT, &point);
+	sys_launch_end(&move);
+	rail->local->ready(rail->local->ready_arg, IN);
+	await_count(rail->local, RIG_REMOTE_ARRIVED, OUT);
+	for (i = 0; i < OUT; i++)
+		assert_memory_equal(sent + i * OUT_BYTES, got + (OUT - 1 - i) * OUT_BYTES, OUT_BYTES);
+	rig_buffer_put(in);
+	rig_buffer_put(out);
+}
+
+static void a_rail_has_more_transfers_than_a_message_holds(void **state)
+{
+	struct rig_remote_job *job = remote_connect(agents, 1, NULL);
+	struct rig_device *cpu = remote_open(job, "CPU", &agents[0]);
+	struct rig_device *board = remote_open(job, "RVX1:0", &agents[0]);
+	const struct rig_remote_host *host = remote_host(cpu);
+	struct rig_remote_transfer *out = many_transfers(OUT, OUT_BYTES, true),
+	                           *in = many_transfers(IN, IN_BYTES, false);
+	const struct rig_remote_rail *rail;
+
+	(void)state;
+	sys_ok(host->rail(host->self, NULL, out, OUT, in, IN, &rail));
+	check_return(job, cpu, board, rail);
+	rig_remote_rail_put(rail);
+	free(out);
+	free(in);
+	sys_close(board);
+	sys_close(cpu);
+	rig_remote_close(job);
+}
+
+static void more_transfers_than_a_rail_carries_are_refused_and_the_most_are_not(void **state)
+{
+	struct rig_remote_job *job = remote_connect(agents, 1, NULL);
+	struct rig_device *cpu = remote_open(job, "CPU", &agents[0]);
+	const struct rig_remote_host *host = remote_host(cpu);
+	struct rig_remote_transfer *t = many_transfers(MOST + 1, 1, false);
+	const struct rig_remote_rail *rail;
+
+	(void)state;
+	assert_int_equal(host->rail(host->self, NULL, t, MOST + 1, NULL, 0, &rail), -E2BIG);
+	assert_int_equal(host->rail(host->self, NULL, NULL, 0, t, MOST + 1, &rail), -E2BIG);
+	sys_ok(host->rail(host->self, NULL, &one, 1, t, MOST, &rail));
+	rig_remote_rail_put(rail);
+	free(t);
+	sys_close(cpu);
+	rig_remote_close(job);
+}
+
 static void misuse_of_a_rail_is_told(void **state)
 {
 	static const struct rig_remote_transfer bad = {.src = 0, .dst = 0, .length = 0};
@@ -354,6 +430,8 @@ int main(void)
 	        cmocka_unit_test(each_proxy_declares_what_it_is),
 	        cmocka_unit_test(a_rail_ends_with_its_last_put_and_memory_in_use_stays),
 	        cmocka_unit_test(rails_are_made_by_any_thread_and_have_numbers_of_their_own),
+	        cmocka_unit_test(a_rail_has_more_transfers_than_a_message_holds),
+	        cmocka_unit_test(more_transfers_than_a_rail_carries_are_refused_and_the_most_are_not),
 	        cmocka_unit_test(misuse_of_a_rail_is_told),
 	        cmocka_unit_test(a_killed_machine_raises_every_count_and_no_wait_blocks),
 	};

@@ -17,7 +17,8 @@
 #include <unistd.h>
 
 #include "le.h"
-#include "rmt_chan.h"
+#include "rmt_draft.h"
+#include "rmt_post.h"
 
 enum { MS = 20000 };
 
@@ -310,27 +311,129 @@ static void a_changed_byte_of_the_proof_ends_it(void **state)
 	}
 }
 
+static void connect_over(struct relay *r, struct rig_rmt_chan **chan)
+{
+	relay_start(r, UINT64_MAX);
+	assert_int_equal(rig_rmt_chan_dial(r->name, &key, MS, MS, chan), 0);
+	(void)pthread_join(r->acceptor, NULL);
+	assert_int_equal(r->accept_answer, 0);
+}
+
+/* The accepted side's socket takes no byte more, until the relay is let go. */
+static void stop_up(struct relay *r)
+{
+	static const uint8_t bytes[4096];
+
+	(void)pthread_mutex_lock(&r->held);
+	while (send(r->accepted, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+}
+
 /* Else the beats of others would wait with it. */
 static void a_message_that_need_not_go_waits_for_no_peer_that_takes_no_bytes(void **state)
 {
-	static const uint8_t bytes[4096];
+	static const uint8_t bytes[100];
 	struct rig_rmt_chan *chan;
 	struct relay r;
 
 	(void)state;
-	relay_start(&r, UINT64_MAX);
-	assert_int_equal(rig_rmt_chan_dial(r.name, &key, MS, MS, &chan), 0);
-	(void)pthread_join(r.acceptor, NULL);
-	assert_int_equal(r.accept_answer, 0);
-	(void)pthread_mutex_lock(&r.held);
-	while (send(r.accepted, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
-		;
-	rig_rmt_chan_try_send(r.accepted_chan, 1, bytes, 100);
+	connect_over(&r, &chan);
+	stop_up(&r);
+	rig_rmt_chan_try_send(r.accepted_chan, 1, bytes, sizeof(bytes));
 	(void)pthread_mutex_unlock(&r.held);
 	/* What had waited in vain would have ended the connection. */
-	assert_int_equal(rig_rmt_chan_send(r.accepted_chan, 1, bytes, 100, NULL, 0), 0);
+	assert_int_equal(rig_rmt_chan_send(r.accepted_chan, 1, bytes, sizeof(bytes), NULL, 0), 0);
 	rig_rmt_chan_free(chan);
 	relay_end(&r);
+}
+
+static void posts_arrive_in_their_order(void **state)
+{
+	struct rig_rmt_chan *chan;
+	struct rig_rmt_post post;
+	const uint8_t *payload;
+	struct relay r;
+	uint8_t kind, bytes[4];
+	uint32_t i;
+	size_t n;
+
+	(void)state;
+	connect_over(&r, &chan);
+	rig_rmt_post_init(&post);
+	for (i = 0; i < 500; i++) {
+		rig_put_le32(bytes, i);
+		assert_int_equal(rig_rmt_post_send(&post, r.accepted_chan, 9, bytes, i % 5), 0);
+	}
+	for (i = 0; i < 500; i++) {
+		rig_put_le32(bytes, i);
+		assert_int_equal(rig_rmt_chan_recv(chan, &kind, &payload, &n), 0);
+		assert_int_equal(kind, 9);
+		assert_int_equal(n, i % 5);
+		assert_memory_equal(payload, bytes, n);
+	}
+	rig_rmt_chan_shut(r.accepted_chan);
+	rig_rmt_post_fini(&post);
+	rig_rmt_chan_free(chan);
+	relay_end(&r);
+}
+
+/* Two readers that both waited for their connection to take bytes would do so for ever. */
+static void posts_wait_for_no_peer_that_takes_no_bytes(void **state)
+{
+	static const uint8_t bytes[100];
+	struct rig_rmt_chan *chan;
+	struct rig_rmt_post post;
+	struct relay r;
+	uint32_t n = 0;
+	int err;
+
+	(void)state;
+	connect_over(&r, &chan);
+	rig_rmt_post_init(&post);
+	stop_up(&r);
+	do
+		err = rig_rmt_post_send(&post, r.accepted_chan, 9, bytes, sizeof(bytes));
+	while (!err && ++n <= RIG_RMT_POSTED + 1);
+	/* One may be with the thread. */
+	assert_int_equal(err, -ENOBUFS);
+	assert_in_range(n, RIG_RMT_POSTED, RIG_RMT_POSTED + 1);
+	rig_rmt_chan_shut(r.accepted_chan);
+	rig_rmt_post_fini(&post);
+	(void)pthread_mutex_unlock(&r.held);
+	rig_rmt_chan_free(chan);
+	relay_end(&r);
+}
+
+static void transfers_of_a_rail_come_in_parts_and_no_more_than_it_may_have(void **state)
+{
+	static struct rig_remote_transfer transfers[RIG_RMT_TRANSFERS];
+	struct rig_rmt_rail part = {.rail = 1, .nsend = 2, .nreceive = 1, .transfers = transfers};
+	struct rig_rmt_draft draft = {0};
+	size_t n;
+
+	(void)state;
+	transfers[0].src = 10;
+	transfers[1].src = 11;
+	transfers[2].src = 12;
+	assert_int_equal(rig_rmt_draft_add(&draft, &part), 0);
+	assert_int_equal(rig_rmt_draft_add(&draft, &part), 0);
+	assert_int_equal(draft.send.n, 4);
+	assert_int_equal(draft.receive.n, 2);
+	assert_int_equal(draft.send.at[3].src, 11);
+	assert_int_equal(draft.receive.at[1].src, 12);
+	part.rail = 2;
+	part.nsend = RIG_RMT_TRANSFERS;
+	part.nreceive = 0;
+	for (n = 0; n < RIG_RMT_RAIL_TRANSFERS; n += RIG_RMT_TRANSFERS)
+		assert_int_equal(rig_rmt_draft_add(&draft, &part), 0);
+	assert_int_equal(draft.send.n, RIG_RMT_RAIL_TRANSFERS);
+	assert_int_equal(draft.receive.n, 0);
+	part.nsend = 1;
+	assert_int_equal(rig_rmt_draft_add(&draft, &part), -E2BIG);
+	part.nsend = 0;
+	part.nreceive = 1;
+	assert_int_equal(rig_rmt_draft_add(&draft, &part), 0);
+	rig_rmt_draft_drop(&draft);
 }
 
 static void lengths_that_no_record_has_are_refused(void **state)
@@ -370,6 +473,9 @@ int main(void)
 	        cmocka_unit_test(a_changed_byte_is_noticed_wherever_it_is),
 	        cmocka_unit_test(a_changed_byte_of_the_proof_ends_it),
 	        cmocka_unit_test(a_message_that_need_not_go_waits_for_no_peer_that_takes_no_bytes),
+	        cmocka_unit_test(posts_arrive_in_their_order),
+	        cmocka_unit_test(posts_wait_for_no_peer_that_takes_no_bytes),
+	        cmocka_unit_test(transfers_of_a_rail_come_in_parts_and_no_more_than_it_may_have),
 	        cmocka_unit_test(lengths_that_no_record_has_are_refused),
 	        cmocka_unit_test(names_are_split_at_their_last_colon),
 	};

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* Connections come, and all end. */
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent.h"
+#include "thread.h"
+
+enum {
+	BACKLOG = 16,
+	RETRY_MS = 200, /* after accept failed */
+};
+
+int agent_listen(const char *name)
+{
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+	char host[RIG_RMT_HOST], port[RIG_RMT_PORT];
+	struct addrinfo *list;
+	int fd, one = 1, err;
+
+	if (rig_rmt_split_name(name, host, sizeof(host), port, sizeof(port)))
+		return -EINVAL;
+	err = getaddrinfo(host, port, &hints, &list);
+	if (err)
+		return rig_error_set(-EINVAL, "%s: %s", name, gai_strerror(err));
+	fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0)
+		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (fd < 0 || bind(fd, list->ai_addr, list->ai_addrlen) || listen(fd, BACKLOG)) {
+		err = -errno;
+		if (fd >= 0)
+			(void)close(fd);
+		fd = rig_error_set(err, "cannot listen at %s: %s", name, strerror(-err));
+	}
+	freeaddrinfo(list);
+	return fd;
+}
+
+int agent_where(int listener, char *name, size_t bytes)
+{
+	struct sockaddr_storage at;
+	socklen_t n = sizeof(at);
+	char host[64], port[16];
+
+	if (getsockname(listener, (struct sockaddr *)&at, &n))
+		return -errno;
+	if (getnameinfo((struct sockaddr *)&at, n, host, sizeof(host), port, sizeof(port),
+	            NI_NUMERICHOST | NI_NUMERICSERV))
+		return -EINVAL;
+	(void)snprintf(name, bytes, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+	return 0;
+}
+
+/* Without a descriptor left, who dials is told so by the connection's end, with the one kept for that. */
+static void refuse_for_descriptors(const struct agent *agent, int listener, int *spare)
+{
+	const struct timespec nap = {.tv_nsec = RETRY_MS * 1000000L};
+	int fd;
+
+	agent_log(agent, "no descriptor is left for a connection");
+	(void)close(*spare);
+	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		(void)close(fd);
+	*spare = dup(listener);
+	if (*spare < 0)
+		(void)nanosleep(&nap, NULL);
+}
+
+static bool may_serve(struct agent *agent)
+{
+	bool may;
+
+	(void)pthread_mutex_lock(&agent->lock);
+	may = agent->nstrangers < AGENT_STRANGERS;
+	if (may)
+		agent->nstrangers++;
+	(void)pthread_mutex_unlock(&agent->lock);
+	return may;
+}
+
+static void start_session(struct agent *agent, int fd)
+{
+	struct served_socket *socket = malloc(sizeof(*socket));
+	pthread_t thread;
+
+	if (socket && may_serve(agent)) {
+		*socket = (struct served_socket){agent, fd};
+		if (!rig_thread_start(&thread, RIG_THREAD_ANY, session_run, socket)) {
+			(void)pthread_detach(thread);
+			return;
+		}
+		(void)pthread_mutex_lock(&agent->lock);
+		agent->nstrangers--;
+		(void)pthread_mutex_unlock(&agent->lock);
+	}
+	agent_log(agent, "a connection was refused: as many as may be are at their proof");
+	free(socket);
+	(void)close(fd);
+}
+
+void agent_accept(struct agent *agent, int listener, int ending)
+{
+	struct pollfd polls[] = {{.fd = listener, .events = POLLIN}, {.fd = ending, .events = POLLIN}};
+	int spare = dup(listener), fd;
+
+	while (poll(polls, 2, -1) >= 0 || errno == EINTR) {
+		if (polls[1].revents)
+			break;
+		if (!(polls[0].revents & POLLIN))
+			continue;
+		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		if (fd >= 0)
+			start_session(agent, fd);
+		else if (errno == EMFILE || errno == ENFILE)
+			refuse_for_descriptors(agent, listener, &spare);
+	}
+	(void)close(spare);
+}
+
+/* With the lock. */
+static bool all_stopped(const struct agent *agent)
+{
+	uint32_t i;
+
+	for (i = 0; i < agent->nserved && !agent->served[i].stuck; i++)
+		;
+	return !agent->nsessions && i == agent->nserved;
+}
+
+bool agent_end(struct agent *agent, unsigned seconds)
+{
+	struct timespec end;
+	struct session *s;
+	bool stopped;
+	int err = 0;
+
+	(void)clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += seconds;
+	(void)pthread_mutex_lock(&agent->lock);
+	for (s = agent->sessions; s; s = s->next)
+		rig_rmt_chan_shut(s->chan);
+	while (agent->nsessions && !err)
+		err = pthread_cond_timedwait(&agent->changed, &agent->lock, &end);
+	stopped = all_stopped(agent);
+	(void)pthread_mutex_unlock(&agent->lock);
+	return stopped;
+}

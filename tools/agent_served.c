@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* What an agent serves, and who has it. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent.h"
+
+enum {
+	OPEN_LOOKS = 10, /* at a device that another job seems to have */
+	OPEN_LOOK_MS = 50,
+};
+
+void agent_init(struct agent *agent)
+{
+	(void)pthread_mutex_init(&agent->lock, NULL);
+	(void)pthread_cond_init(&agent->changed, NULL);
+}
+
+void agent_log(const struct agent *agent, const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+
+	if (!agent->verbose)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	fprintf(stderr, "rig-agent: %s\n", text);
+}
+
+static struct served *find_served(struct agent *agent, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < agent->nserved && strcmp(agent->served[i].name, name) != 0; i++)
+		;
+	return i < agent->nserved ? &agent->served[i] : NULL;
+}
+
+int agent_serve(struct agent *agent, const struct rig_opener *opener, bool host)
+{
+	struct served *served = &agent->served[agent->nserved];
+
+	if (agent->nserved == AGENT_DEVICES)
+		return rig_error_set(-ENOSPC, "more than %d devices", AGENT_DEVICES);
+	if (find_served(agent, opener->name))
+		return rig_error_set(-EEXIST, "two devices are named %s", opener->name);
+	served->name = strdup(opener->name);
+	served->opener = opener;
+	served->host = host;
+	if (!served->name)
+		return rig_error_set(-ENOMEM, "no memory");
+	agent->nserved++;
+	return 0;
+}
+
+/* Its controller may have vanished this moment, and the agent not have noticed: some looks. With the lock. */
+static void await_end(struct agent *agent, const struct served *served, const struct session *session)
+{
+	unsigned looks = 0;
+
+	while (served->holder && served->holder != session && looks < OPEN_LOOKS) {
+		struct timespec end;
+
+		(void)clock_gettime(CLOCK_REALTIME, &end);
+		end.tv_nsec += OPEN_LOOK_MS * 1000000L;
+		end.tv_sec += end.tv_nsec / 1000000000L;
+		end.tv_nsec %= 1000000000L;
+		(void)pthread_cond_timedwait(&agent->changed, &agent->lock, &end);
+		if (served->holder && !atomic_load(&served->holder->ended))
+			looks++;
+	}
+}
+
+int agent_take(struct session *session, const char *name, struct served **served)
+{
+	struct agent *agent = session->agent;
+	struct served *found = find_served(agent, name);
+	int err = 0;
+
+	if (!found)
+		return rig_error_set(-ENOENT, "the agent serves no %s", name);
+	(void)pthread_mutex_lock(&agent->lock);
+	if (!found->host) {
+		await_end(agent, found, session);
+		if (found->stuck)
+			err = rig_error_set(
+			        -EBUSY, "%s could not be stopped: restart its machine's agent", name);
+		else if (found->holder)
+			err = rig_error_set(-EBUSY, "%s is open for another job", name);
+		else
+			found->holder = session;
+	}
+	(void)pthread_mutex_unlock(&agent->lock);
+	*served = found;
+	return err;
+}
+
+static void give(struct session *session, const char *name, bool stuck)
+{
+	struct agent *agent = session->agent;
+	struct served *served = find_served(agent, name);
+
+	(void)pthread_mutex_lock(&agent->lock);
+	if (served && served->holder == session) {
+		served->holder = NULL;
+		served->stuck = stuck;
+	}
+	(void)pthread_cond_broadcast(&agent->changed);
+	(void)pthread_mutex_unlock(&agent->lock);
+}
+
+void agent_give(struct session *session, const char *name)
+{
+	give(session, name, false);
+}
+
+void agent_keep(struct session *session, const char *name)
+{
+	give(session, name, true);
+}
+
+uint32_t agent_take_word(struct agent *agent)
+{
+	uint32_t i;
+
+	(void)pthread_mutex_lock(&agent->lock);
+	for (i = 1; i < sizeof(agent->words) && agent->words[i]; i++)
+		;
+	if (i < sizeof(agent->words))
+		agent->words[i] = true;
+	(void)pthread_mutex_unlock(&agent->lock);
+	return i < sizeof(agent->words) ? i : 0;
+}
+
+void agent_give_word(struct agent *agent, uint32_t slot)
+{
+	(void)pthread_mutex_lock(&agent->lock);
+	agent->words[slot] = false;
+	(void)pthread_mutex_unlock(&agent->lock);
+}

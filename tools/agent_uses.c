@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables of a device's regions and images. What a controller names in a message is held while work, a
+   copy for another agent or another device's mapping of it is under way: no message gives it back before. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent.h"
+
+enum { FIRST_REGIONS = 64 };
+
+/* With the lock. */
+static struct kept_region *find_region(const struct device *d, uint32_t id)
+{
+	return id && id <= d->nregions && d->regions[id - 1].region ? &d->regions[id - 1] : NULL;
+}
+
+static struct image *find_image(const struct device *d, uint32_t id)
+{
+	return id && id <= d->nimages && d->images[id - 1].image ? &d->images[id - 1] : NULL;
+}
+
+void *region_hold(struct device *d, uint32_t id, uint64_t *bytes)
+{
+	struct kept_region *kept;
+	void *region = NULL;
+
+	(void)pthread_mutex_lock(&d->lock);
+	kept = find_region(d, id);
+	if (kept && !kept->leaving) {
+		kept->holds++;
+		region = kept->region;
+		if (bytes)
+			*bytes = kept->bytes;
+	}
+	(void)pthread_mutex_unlock(&d->lock);
+	return region;
+}
+
+/* With the lock. */
+static void let(struct device *d, bool image, uint32_t id)
+{
+	if (image)
+		d->images[id - 1].holds--;
+	else
+		d->regions[id - 1].holds--;
+}
+
+void region_let(struct device *d, uint32_t id)
+{
+	(void)pthread_mutex_lock(&d->lock);
+	let(d, false, id);
+	(void)pthread_cond_broadcast(&d->changed);
+	(void)pthread_mutex_unlock(&d->lock);
+}
+
+int region_add(struct device *d, const struct kept_region *region, uint32_t *id)
+{
+	uint32_t i;
+	int err = 0;
+
+	(void)pthread_mutex_lock(&d->lock);
+	for (i = 0; i < d->nregions && d->regions[i].region; i++)
+		;
+	if (i == d->regions_size) {
+		uint32_t size = d->regions_size ? 2 * d->regions_size : FIRST_REGIONS;
+		struct kept_region *grown = realloc(d->regions, size * sizeof(*grown));
+
+		if (grown) {
+			d->regions = grown;
+			d->regions_size = size;
+		} else {
+			err = -ENOMEM;
+		}
+	}
+	if (!err) {
+		d->regions[i] = *region;
+		if (i == d->nregions)
+			d->nregions++;
+		*id = i + 1;
+	}
+	(void)pthread_mutex_unlock(&d->lock);
+	return err;
+}
+
+/* With the lock; *holds is of what cannot move, for only the calling thread changes the tables. */
+static int await_none(struct device *d, const uint32_t *holds)
+{
+	while (*holds && !device_is_ending(d))
+		(void)pthread_cond_wait(&d->changed, &d->lock);
+	return *holds ? -ECANCELED : 0;
+}
+
+int region_take(struct device *d, uint32_t id, struct kept_region *region)
+{
+	struct kept_region *kept;
+	int err = -ENOENT;
+
+	(void)pthread_mutex_lock(&d->lock);
+	kept = find_region(d, id);
+	if (kept) {
+		kept->leaving = true;
+		err = await_none(d, &kept->holds);
+	}
+	if (!err) {
+		*region = *kept;
+		memset(kept, 0, sizeof(*kept));
+	}
+	(void)pthread_mutex_unlock(&d->lock);
+	return err;
+}
+
+int image_take(struct device *d, uint32_t id, struct image *image)
+{
+	struct image *kept;
+	int err = -ENOENT;
+
+	(void)pthread_mutex_lock(&d->lock);
+	kept = find_image(d, id);
+	if (kept) {
+		kept->leaving = true;
+		err = await_none(d, &kept->holds);
+	}
+	if (!err) {
+		*image = *kept;
+		memset(kept, 0, sizeof(*kept));
+	}
+	(void)pthread_mutex_unlock(&d->lock);
+	return err;
+}
+
+int uses_make(struct uses *uses, uint32_t most)
+{
+	uses->n = 0;
+	uses->at = malloc((most ? most : 1) * sizeof(*uses->at));
+	return uses->at ? 0 : -ENOMEM;
+}
+
+void uses_add(struct uses *uses, bool image, uint32_t id)
+{
+	uses->at[uses->n++] = (struct use){image, id};
+}
+
+void uses_let(struct device *d, struct uses *uses)
+{
+	uint32_t i;
+
+	if (uses->n) {
+		(void)pthread_mutex_lock(&d->lock);
+		for (i = 0; i < uses->n; i++)
+			let(d, uses->at[i].image, uses->at[i].id);
+		(void)pthread_cond_broadcast(&d->changed);
+		(void)pthread_mutex_unlock(&d->lock);
+	}
+	free(uses->at);
+	*uses = (struct uses){0};
+}
