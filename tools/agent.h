@@ -157,15 +157,14 @@ struct device {
 	uint64_t last;        /* the device's last value; under turn */
 
 	pthread_mutex_t lock;   /* of what follows */
-	pthread_cond_t changed; /* a value was handed over or reached, a hold let go, or it is ending */
+	pthread_cond_t changed; /* a value is handed over or reached, a hold let go, or it is ending */
 	struct pending *head, **tail;
 	uint64_t handed; /* the controller's last value handed over */
 	struct staging *free;
 	uint64_t free_bytes;
 	uint32_t nflying; /* parcels of its staging memory that are under way; under the session's lock */
 	atomic_bool ending;
-	uint32_t
-	        holds; /* threads of other devices that use the handle: it is not stopped before they let go */
+	uint32_t holds; /* of other devices' threads that use the handle, and let go before the stop */
 	bool open, lost;
 	char reason[RIG_RMT_REASON];
 

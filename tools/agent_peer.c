@@ -390,8 +390,8 @@ static struct session *find_session(struct agent *agent, const uint8_t token[RIG
 	return s;
 }
 
-/* With the agent's lock, which keeps the session. The key alone does not show that the machine that answers is the
-   one that was dialled; its number in the job does, which the controller gave it over a connection of its own. */
+/* With the agent's lock, which keeps the session. The key alone does not show that the machine that answers
+   is the one that was dialled; its number in the job does, which it has from the controller. */
 static int let_in(struct agent *agent, struct rig_rmt_chan *chan, const struct rig_rmt_join *join)
 {
 	uint32_t machine = (uint32_t)strtoul(join->machine, NULL, 10), self;

@@ -472,8 +472,8 @@ static int read_join(struct rig_rmt_chan *chan, struct rig_rmt_join *join)
 	return err;
 }
 
-/* From the strangers to those who have the key; false: as many jobs as may be are served. Connections of other
-   agents belong to jobs that are. */
+/* From the strangers to those who have the key; false: as many jobs as may be are served. Connections of
+   other agents belong to jobs that are. */
 static bool admit(struct agent *agent, bool proven, bool is_job)
 {
 	bool admitted;

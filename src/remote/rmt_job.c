@@ -123,10 +123,12 @@ int rig_rmt_over_error(const struct rig_remote_job *job)
 
 static void free_job(struct rig_remote_job *job)
 {
-	uint32_t i;
+	uint32_t i, k;
 
 	for (i = 0; i < job->nmachines; i++) {
 		rig_rmt_chan_free(job->machines[i].chan);
+		for (k = 0; k < RIG_RMT_DEVICES; k++)
+			free(job->machines[i].losses[k]);
 		(void)pthread_cond_destroy(&job->machines[i].answered);
 		(void)pthread_mutex_destroy(&job->machines[i].lock);
 	}

@@ -52,6 +52,7 @@ struct rig_rmt_machine {
 	pthread_cond_t answered;
 	struct rig_rmt_request *requests;
 	struct proxy *proxies[RIG_RMT_DEVICES];
+	char *losses[RIG_RMT_DEVICES]; /* of devices that are lost before their proxy is in the table */
 	struct rig_rmt_clock clock;
 	bool has_clock;
 	atomic_bool tried;  /* to link with it for parcels */

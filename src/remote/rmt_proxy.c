@@ -293,6 +293,8 @@ static int start(struct proxy *p, const char *name)
 	}
 	(void)pthread_mutex_lock(&p->m->lock);
 	p->m->proxies[p->id] = p;
+	if (p->m->losses[p->id])
+		rig_rmt_proxy_lose(p, p->m->losses[p->id]);
 	(void)pthread_mutex_unlock(&p->m->lock);
 	/* Who failed the job meanwhile did not find it. */
 	if (rig_rmt_job_over(p->m->job))

@@ -156,6 +156,19 @@ static int take_lost(struct proxy *p, struct rig_rmt_in *in)
 	return 0;
 }
 
+/* A device may be lost before its proxy is in the table, even before its open is answered. */
+static int keep_loss(struct rig_rmt_machine *m, uint32_t id, struct rig_rmt_in *in)
+{
+	char reason[RIG_RMT_REASON];
+
+	rig_rmt_get_text(in, reason, sizeof(reason));
+	if (rig_rmt_in_end(in))
+		return -EPROTO;
+	if (!m->losses[id])
+		m->losses[id] = strdup(reason);
+	return m->losses[id] ? 0 : -ENOMEM;
+}
+
 static int take_any(struct rig_rmt_machine *m, uint8_t kind, uint32_t id, const uint8_t *payload,
         size_t bytes, struct rig_rmt_in *in, const struct rig_rmt_clock *clock)
 {
@@ -163,9 +176,9 @@ static int take_any(struct rig_rmt_machine *m, uint8_t kind, uint32_t id, const 
 	struct proxy *p = m->proxies[id];
 	int err;
 
-	/* A proxy that is gone, or not yet made, is nobody's. */
+	/* Else a proxy that is gone is nobody's. */
 	if (!p)
-		return 0;
+		return kind == RIG_RMT_LOST ? keep_loss(m, id, in) : 0;
 	if (kind == RIG_RMT_DATA)
 		return take_data(p, in);
 	if (kind == RIG_RMT_LOST)

@@ -230,6 +230,95 @@ static int hang_up(struct rig_rmt_chan *chan)
 	return skip_join(chan);
 }
 
+/* As an agent whose device is lost while it is opened. */
+static int answer_to(
+        struct rig_rmt_chan *chan, uint32_t request, int status, const struct rig_rmt_out *payload)
+{
+	const struct rig_rmt_answer answer = {.request = request, .status = status};
+	struct rig_rmt_out out = {0};
+	int err;
+
+	rig_rmt_answer_put(&out, &answer);
+	err = rig_rmt_chan_send(chan, RIG_RMT_ANSWER, out.at, out.used, payload->at, payload->used);
+	rig_rmt_out_free(&out);
+	return err;
+}
+
+static int send_lost(struct rig_rmt_chan *chan)
+{
+	struct rig_rmt_out out = {0};
+	int err;
+
+	rig_rmt_put32(&out, 0);
+	rig_rmt_put_text(&out, "lost at once");
+	err = rig_rmt_chan_send(chan, RIG_RMT_LOST, out.at, out.used, NULL, 0);
+	rig_rmt_out_free(&out);
+	return err;
+}
+
+static int open_lost(struct rig_rmt_chan *chan, uint32_t request)
+{
+	static const struct rig_rmt_facts facts = {.name = "LOST",
+	        .arch = "none",
+	        .budget = 1 << 20,
+	        .nqueues = 1,
+	        .queues = {{"COPY:0", RIG_RUNS(RIG_COPY)}},
+	        .has_copy_engine = true,
+	        .alignment = 64};
+	struct rig_rmt_out out = {0};
+	int err = send_lost(chan);
+
+	rig_rmt_facts_put(&out, &facts);
+	if (!err)
+		err = answer_to(chan, request, 0, &out);
+	rig_rmt_out_free(&out);
+	return err;
+}
+
+static int lose_at_once(struct rig_rmt_chan *chan)
+{
+	const struct rig_rmt_out clock = {.at = (uint8_t[8]){0}, .used = 8}, none = {0};
+	const uint8_t *bytes;
+	struct rig_rmt_in in;
+	uint32_t request;
+	uint8_t kind;
+	size_t n;
+	int err = skip_join(chan);
+
+	while (!err) {
+		err = rig_rmt_chan_recv(chan, &kind, &bytes, &n);
+		in = rig_rmt_in_of(bytes, err ? 0 : n);
+		request = rig_rmt_get32(&in);
+		if (!err && kind == RIG_RMT_PING)
+			err = answer_to(chan, request, 0, &clock);
+		else if (!err && kind == RIG_RMT_OPEN)
+			err = open_lost(chan, request);
+		else if (!err && (kind == RIG_RMT_ALLOC || kind == RIG_RMT_STOP))
+			err = answer_to(chan, request, kind == RIG_RMT_ALLOC ? -ENOMEM : 0, &none);
+	}
+	return err;
+}
+
+static void a_device_that_is_lost_while_it_is_opened_is_lost_here(void **state)
+{
+	struct rig_remote_job *job;
+	struct rig_device *d;
+	struct fake f;
+	const char *names[] = {f.name};
+	char name[128];
+
+	(void)state;
+	fake_start(&f, lose_at_once);
+	sys_ok(rig_remote_connect(names, 1, remote_key(), &quick, &job));
+	snprintf(name, sizeof(name), "LOST@%s", f.name);
+	sys_ok(rig_remote_open(job, name, &d));
+	sys_await(is_lost, d, "the loss of a device that was lost while it was opened");
+	assert_reason(d, "lost at once");
+	rig_device_put(d);
+	rig_remote_close(job);
+	fake_end(&f);
+}
+
 static void a_peer_that_keeps_to_nothing_fails_the_connect_with_what_it_did(void **state)
 {
 	static const struct {
@@ -545,6 +634,7 @@ int main(void)
 	        cmocka_unit_test(a_key_that_others_may_read_is_refused_by_either_side),
 	        cmocka_unit_test(a_strangers_bytes_end_its_own_connection_alone),
 	        cmocka_unit_test(a_peer_that_keeps_to_nothing_fails_the_connect_with_what_it_did),
+	        cmocka_unit_test(a_device_that_is_lost_while_it_is_opened_is_lost_here),
 	        cmocka_unit_test(a_killed_agent_fails_the_job_and_no_wait_hangs),
 	        cmocka_unit_test(a_stopped_agent_is_silent_and_fails_the_job),
 	        cmocka_unit_test(a_lost_device_is_its_own_loss),
