@@ -7,11 +7,52 @@
 #define FNV_START UINT64_C(0xcbf29ce484222325)
 #define FNV_PRIME UINT64_C(0x100000001b3)
 
+/* Where a transfer lands. */
+struct landing {
+	int64_t from, to;
+};
+
+static int compare_landings(const void *a, const void *b)
+{
+	const struct landing *x = a, *y = b;
+
+	return (x->from > y->from) - (x->from < y->from);
+}
+
+/* 1: two transfers of a run land on one byte; 0: none do; -ENOMEM. */
+static int overlaps(const struct rig_remote_transfer *transfers, size_t n)
+{
+	struct landing *landings = calloc(n, sizeof(*landings));
+	int found = 0;
+
+	if (!landings)
+		return rig_error_set(-ENOMEM, "no memory for %zu transfers", n);
+	for (size_t i = 0; i < n; i++)
+		landings[i] = (struct landing){transfers[i].dst, transfers[i].dst + transfers[i].length};
+	qsort(landings, n, sizeof(*landings), compare_landings);
+	for (size_t i = 1; i < n && !found; i++)
+		found = landings[i].from < landings[i - 1].to;
+	free(landings);
+	return found;
+}
+
+/* One for both copies of each transfer. */
+static uint64_t counts_at_once(size_t n)
+{
+	return 2 * n < RIG_FLOW_WINDOW ? 2 * n : RIG_FLOW_WINDOW;
+}
+
 int rig_flow_init(struct rig_flow *flow, const struct rig_remote_transfer *transfers, size_t n, size_t piece)
 {
+	int overlapping;
+
 	*flow = (struct rig_flow){.n = n, .piece = piece};
 	if (!n)
 		return 0;
+	overlapping = overlaps(transfers, n);
+	if (overlapping < 0)
+		return overlapping;
+	flow->most = overlapping ? 1 : counts_at_once(n);
 	flow->transfers = calloc(n, sizeof(*transfers));
 	if (!flow->transfers)
 		return rig_error_set(-ENOMEM, "no memory for %zu transfers", n);
@@ -55,6 +96,11 @@ static uint64_t pieces_of(const struct rig_flow *flow, uint64_t count)
 bool rig_flow_in_window(const struct rig_flow *flow, uint64_t count)
 {
 	return count > flow->done && count - flow->done <= RIG_FLOW_WINDOW;
+}
+
+bool rig_flow_may_begin(const struct rig_flow *flow, uint64_t count)
+{
+	return count > flow->done && count - flow->done <= flow->most;
 }
 
 int rig_flow_mark(struct rig_flow *flow, uint64_t count)

@@ -16,6 +16,7 @@ struct rig_flow {
 	size_t n;                              /* 0: nothing goes this way, and nothing below is asked */
 	size_t piece;                          /* bytes of one write */
 	size_t from_bytes, to_bytes;           /* of a copy at the sender and at the receiver */
+	uint64_t most;                         /* counts to send at once */
 	uint64_t done;                         /* every count up to this one is done */
 	uint64_t pieces[RIG_FLOW_WINDOW];      /* done of each count of the window, at count % window */
 };
@@ -36,6 +37,11 @@ struct rig_flow_piece rig_flow_piece(const struct rig_flow *flow, uint64_t count
 
 /* Whether pieces of `count` may be under way. */
 bool rig_flow_in_window(const struct rig_flow *flow, uint64_t count);
+
+/* Whether pieces of `count`, the next to send, may be handed on: in the window, and beside no other that
+   lands on one of its bytes, for the later one's have to stay. So not before the same transfer of the run
+   before the last is done; and where two transfers of a run overlap, one count at a time. */
+bool rig_flow_may_begin(const struct rig_flow *flow, uint64_t count);
 
 /* One more piece of `count` is done; moves `done` as far as it goes. -EPROTO: not in the window, or more
    pieces than it

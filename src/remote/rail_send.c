@@ -34,7 +34,7 @@ static bool may_send(const struct rig_rail_half *half)
 	uint64_t ready = __atomic_load_n(rig_rail_count(half, RIG_REMOTE_READY), __ATOMIC_ACQUIRE);
 
 	return half->joined && !half->ending && half->out.n && ready < RIG_RAIL_FAILED &&
-	       half->next <= ready && rig_flow_in_window(&half->out, half->next);
+	       half->next <= ready && rig_flow_may_begin(&half->out, half->next);
 }
 
 static void mark_sent(struct rig_rail_half *half, uint64_t count)

@@ -2,7 +2,7 @@
 /*
  * Rails against a model: random transfers, both directions at once, over each provider. Each direction has
  * a thread that sends and one that receives; the receiver keeps a model of what its inbound must hold. A
- * sampler watches all counts.
+ * sampler watches all counts. With RAIL_DELAYED the provider is late: rail_delay.h.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -19,6 +19,31 @@
 
 #include "rail_pair.h"
 #include "rail_private.h"
+#ifdef RAIL_DELAYED
+#include "rail_delay.h"
+#else
+/* Nothing is late, and nobody watches. */
+static unsigned rail_delay_spoilt(void)
+{
+	return 0;
+}
+
+static unsigned rail_delay_overtaken(void)
+{
+	return 1;
+}
+
+static uint64_t rail_delay_stored(const struct rig_remote_end *end, enum rig_remote_count count)
+{
+	(void)end;
+	(void)count;
+	return RIG_RAIL_FAILED;
+}
+
+static void rail_delay_forget(void)
+{
+}
+#endif
 
 enum { MOST = 128, ROUNDS = 12 };
 
@@ -179,8 +204,14 @@ struct sampler {
 	struct rail_ends *ends;
 	bool stop; /* atomic */
 	bool may_fail;
-	bool fell, showed_failure;
+	bool fell, showed_failure, foreign;
 };
+
+/* Whether the engine did not store it. */
+static bool is_foreign(const struct rig_remote_end *end, enum rig_remote_count count, uint64_t now)
+{
+	return count != RIG_REMOTE_READY && now > rail_delay_stored(end, count);
+}
 
 static void *sample(void *arg)
 {
@@ -193,6 +224,7 @@ static void *sample(void *arg)
 			uint64_t now = rig_remote_load(s->ends->end[i / 3], counts[i % 3]);
 
 			s->fell |= now < seen[i];
+			s->foreign |= is_foreign(s->ends->end[i / 3], counts[i % 3], now);
 			s->showed_failure |= now == RIG_RAIL_FAILED;
 			seen[i] = now;
 		}
@@ -258,6 +290,7 @@ static void open_pair(struct rail_pair *pair, void **state, size_t piece)
 	        .provider = *state, .spin_ns = UINT64_MAX, .piece = piece, .moved = say_moved};
 	int code = rail_pair_open(pair, &options);
 
+	rail_delay_forget();
 	if (code == -ENODEV)
 		skip();
 	if (code)
@@ -289,6 +322,9 @@ static void finish(struct traffic *t)
 	__atomic_store_n(&t->sampler.stop, true, __ATOMIC_RELEASE);
 	assert_int_equal(pthread_join(t->threads[4], NULL), 0);
 	assert_false(t->sampler.fell);
+	assert_false(t->sampler.foreign);
+	assert_int_equal(rail_delay_spoilt(), 0);
+	assert_true(rail_delay_overtaken() > 0);
 	for (int i = 0; i < 2; i++)
 		if (t->d[i].wrong)
 			fail_msg("direction %d: %s is not what the model has", i, t->d[i].said);

@@ -6,3 +6,7 @@ endforeach()
 foreach(name IN ITEMS ready life link failure parcel)
   rig_test(test_remote_rail_${name} SOURCES test_remote_rail_${name}.c LINKS test_rail_pair LABEL unit)
 endforeach()
+# The same over a provider that is late.
+foreach(name IN ITEMS ready life failure)
+  rig_test(test_remote_rail_${name}_delayed SOURCES test_remote_rail_${name}.c LINKS test_rail_delay LABEL unit)
+endforeach()

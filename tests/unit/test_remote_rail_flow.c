@@ -113,6 +113,43 @@ static void what_is_outside_the_window_or_too_much_is_refused(void **state)
 	rig_flow_fini(&flow);
 }
 
+/* Marks what is under way and looks how many may begin. */
+static uint64_t may_begin_after(struct rig_flow *flow, uint64_t done)
+{
+	uint64_t c = done;
+
+	while (flow->done < done)
+		assert_int_equal(rig_flow_mark(flow, flow->done + 1), 0);
+	while (rig_flow_may_begin(flow, c + 1))
+		c++;
+	return c - done;
+}
+
+static void what_lands_on_bytes_under_way_waits(void **state)
+{
+	/* Beside each other, to the byte; and on one byte. */
+	static const struct rig_remote_transfer apart[3] = {{0, 300, 10}, {0, 0, 100}, {0, 100, 200}},
+	                                        one[3] = {{0, 300, 10}, {0, 0, 101}, {0, 100, 200}};
+	struct rig_remote_transfer many[RIG_FLOW_WINDOW];
+	struct rig_flow flow;
+
+	(void)state;
+	assert_int_equal(rig_flow_init(&flow, apart, 3, 1000), 0);
+	assert_int_equal(may_begin_after(&flow, 0), 6);
+	assert_int_equal(may_begin_after(&flow, 7), 6);
+	assert_false(rig_flow_may_begin(&flow, 7));
+	rig_flow_fini(&flow);
+	assert_int_equal(rig_flow_init(&flow, one, 3, 1000), 0);
+	assert_int_equal(may_begin_after(&flow, 0), 1);
+	assert_int_equal(may_begin_after(&flow, 7), 1);
+	rig_flow_fini(&flow);
+	for (int64_t i = 0; i < RIG_FLOW_WINDOW; i++)
+		many[i] = (struct rig_remote_transfer){0, i, 1};
+	assert_int_equal(rig_flow_init(&flow, many, RIG_FLOW_WINDOW, 1000), 0);
+	assert_int_equal(may_begin_after(&flow, 0), RIG_FLOW_WINDOW);
+	rig_flow_fini(&flow);
+}
+
 static void a_count_is_known_by_its_lowest_bits(void **state)
 {
 	static const uint64_t starts[] = {
@@ -166,6 +203,7 @@ int main(void)
 	        cmocka_unit_test(pieces_cover_a_transfer_once),
 	        cmocka_unit_test(pieces_in_any_order_move_done_as_far_as_all_before_are_there),
 	        cmocka_unit_test(what_is_outside_the_window_or_too_much_is_refused),
+	        cmocka_unit_test(what_lands_on_bytes_under_way_waits),
 	        cmocka_unit_test(a_count_is_known_by_its_lowest_bits),
 	        cmocka_unit_test(different_transfers_have_different_numbers),
 	        cmocka_unit_test(changing_the_callers_array_changes_nothing),
