@@ -8,7 +8,8 @@ void rig_rail_queue(struct rig_rail_half *half)
 {
 	struct rig_rail_link *link = half->link;
 
-	if (half->queued)
+	/* A ready call that found its end before the link went down kicks it afterwards. */
+	if (half->queued || link->dead)
 		return;
 	rig_rail_half_get(half);
 	half->queued = true;

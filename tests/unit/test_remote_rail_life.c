@@ -75,6 +75,25 @@ static void a_last_put_on_one_side_ends_the_rail_and_the_other_end_stays(void **
 	rail_pair_close(&pair);
 }
 
+/* The call found the end, and goes on when the link is gone. */
+static void a_ready_call_beside_the_links_end_keeps_nothing(void **state)
+{
+	struct rail_pair pair;
+	struct rail_ends ends;
+	struct rig_rail_half *half;
+	uint64_t before;
+
+	rail_pair_begin_one(&pair, state, COPY, &ends);
+	half = rig_registry_get(ends.end[0]->counts.at);
+	rig_rail_raise(rig_rail_count(half, RIG_REMOTE_READY), 1);
+	rail_pair_close(&pair);
+	before = __atomic_load_n(&half->references, __ATOMIC_RELAXED);
+	rig_rail_kick(half);
+	assert_int_equal(__atomic_load_n(&half->references, __ATOMIC_RELAXED), before);
+	rig_rail_half_put(half);
+	rail_ends_put(&ends);
+}
+
 static void an_end_with_a_second_holder_works_on_after_the_first_put(void **state)
 {
 	struct rail_pair pair;
@@ -335,6 +354,7 @@ static void no_program_that_is_executed_inherits_a_data_connection(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	        RAIL_TEST(a_ready_call_beside_the_links_end_keeps_nothing),
 	        RAIL_TEST(a_last_put_on_one_side_ends_the_rail_and_the_other_end_stays),
 	        RAIL_TEST(an_end_with_a_second_holder_works_on_after_the_first_put),
 	        RAIL_TEST(after_the_close_of_the_engine_held_ends_are_readable_and_show_no_failure),
