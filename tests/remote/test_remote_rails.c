@@ -373,6 +373,47 @@ static void a_rail_ends_with_its_last_put_and_memory_in_use_stays(void **state)
 	check_life(true);
 }
 
+/* globals.k.c writes where its parameter points, into the area, first how often it has run. */
+static void run_globals(struct sys_launch *launch, struct rig_buffer *area, uint64_t runs)
+{
+	uint64_t answer = 0;
+
+	sys_ok(sys_launch_try(launch));
+	sys_ok(rig_buffer_read(area, 0, &answer, sizeof(answer)));
+	assert_int_equal(answer, runs);
+}
+
+static void a_launch_made_before_the_last_put_works_after_it(void **state)
+{
+	static const uint64_t zero;
+	struct rig_remote_job *job = remote_connect(agents, 1, NULL);
+	struct rig_device *cpu = remote_open(job, "CPU", &agents[0]);
+	struct ended ended = {.board = remote_open(job, "RVX1:0", &agents[0])};
+	struct rig_image *image = sys_image(ended.board, "globals");
+	struct sys_params params = {
+	        .device = ended.board, .bytes = &zero, .count = sizeof(zero), .nbuffers = 1};
+	const struct rig_remote_rail *rail;
+	struct rig_buffer *area;
+	struct sys_launch launch;
+
+	(void)state;
+	sys_ok(remote_host(cpu)->rail(remote_host(cpu)->self, NULL, &one, 1, &one, 1, &rail));
+	sys_ok(rig_remote_rail_area(job, rail, 0, false, &ended.area));
+	sys_ok(rig_buffer_of_host(ended.board, ended.area.at, ended.area.bytes, &area));
+	params.buffer[0] = area;
+	sys_launch_make(&launch, image, "globals", &params, 1, 1);
+	run_globals(&launch, area, 1);
+	rig_remote_rail_put(rail);
+	sys_await(has_ended, &ended, "the end of a rail that nobody holds");
+	run_globals(&launch, area, 2);
+	sys_launch_end(&launch);
+	rig_buffer_put(area);
+	rig_image_put(image);
+	sys_close(ended.board);
+	sys_close(cpu);
+	rig_remote_close(job);
+}
+
 enum { MAKERS = 4, RAILS = 8 };
 
 static void *make_rails(void *arg)
@@ -429,6 +470,7 @@ int main(void)
 	        cmocka_unit_test(two_machines_pass_bytes_to_each_other),
 	        cmocka_unit_test(each_proxy_declares_what_it_is),
 	        cmocka_unit_test(a_rail_ends_with_its_last_put_and_memory_in_use_stays),
+	        cmocka_unit_test(a_launch_made_before_the_last_put_works_after_it),
 	        cmocka_unit_test(rails_are_made_by_any_thread_and_have_numbers_of_their_own),
 	        cmocka_unit_test(a_rail_has_more_transfers_than_a_message_holds),
 	        cmocka_unit_test(more_transfers_than_a_rail_carries_are_refused_and_the_most_are_not),
