@@ -10,9 +10,14 @@ foreach(part IN ITEMS uses links code)
   rig_test(test_agent_${part} SOURCES test_agent_${part}.c agent_inside.c LINKS test_polled folder_agent LABEL remote TIMEOUT 600)
 endforeach()
 
+# An agent of test drivers as a process.
+rig_program(polled-agent SOURCES polled_agent.c LINKS test_polled folder_agent PkgConfig::CMOCKA)
+rig_test(test_remote_word SOURCES test_remote_word.c remote_support.c LINKS test_system folder_remote
+  LABEL remote DEPENDS polled-agent)
+
 # Proxies under the laws of the contract. The program has librig_edge's functions.
 add_library(remote_conform MODULE remote_conform.c)
-target_include_directories(remote_conform PRIVATE "${CMAKE_SOURCE_DIR}/src/remote" "${CMAKE_BINARY_DIR}/tests/contract/generated")
+target_include_directories(remote_conform PRIVATE "${CMAKE_SOURCE_DIR}/src/remote" "${CMAKE_SOURCE_DIR}/tests/contract" "${CMAKE_BINARY_DIR}/tests/contract/generated")
 target_link_libraries(remote_conform PRIVATE rig_headers rig_options rig_edge
   $<TARGET_FILE:folder_remote> $<TARGET_FILE:folder_remote_rail> $<TARGET_FILE:folder_remote_abi> $<TARGET_FILE:folder_remote_control>
   $<TARGET_FILE:folder_base> PkgConfig::SODIUM Threads::Threads ${CMAKE_DL_LIBS})

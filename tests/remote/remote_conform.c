@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "conform_kernel.h"
+#include "polled.h"
 #include "rig_conform.h"
 #include "rig_remote.h"
 #include "rmt_job.h"
@@ -89,6 +90,14 @@ const struct rig_conform_code *rig_conform_code(const char *arch)
 	        .bytes = sizeof(conform_kernel),
 	        .forever = true,
 	        .fault = true};
+	/* Of polled-agent's devices. */
+	static const struct rig_conform_code polled = {.version = RIG_EDGE_VERSION,
+	        .binary = POLLED_BINARY,
+	        .bytes = sizeof(POLLED_BINARY),
+	        .forever = true,
+	        .fault = true};
 
+	if (!strcmp(arch, "polled"))
+		return &polled;
 	return strcmp(arch, CONFORM_KERNEL_ARCH) ? NULL : &code;
 }
