@@ -219,7 +219,9 @@ void uses_let(struct device *d, struct uses *uses);
 struct staging *staging_take(struct device *d, uint64_t bytes);
 void staging_give(struct device *d, struct staging *s);
 void staging_drop(struct device *d);
-/* Frees it with its memory; tickets of which nothing was sent are void. NULL is allowed. */
+/* Tickets of which nothing was sent are void. */
+void pending_void(struct device *d, struct pending *p);
+/* The same, and frees it with its memory. NULL is allowed. */
 void pending_free(struct device *d, struct pending *p);
 
 /* agent_hot.c */
@@ -244,7 +246,8 @@ struct fetch {
 	uint32_t id;
 	uint64_t bytes, got;
 	uint8_t *data;
-	bool failed; /* the bytes do not come; `data` says why */
+	bool failed;   /* the bytes do not come; `data` says why */
+	bool unwanted; /* nobody waits: it goes once all of it, or a reason, has come */
 };
 
 struct peer {
@@ -255,12 +258,17 @@ struct peer {
 	pthread_t thread, beat;
 };
 
-/* A fetch whose bytes go by a parcel: they are ready, or the other agent says where to, and then both. */
+/*
+ * A fetch whose bytes go by a parcel. Both happen once, in any order: its bytes are ready here, or refused;
+ * the other agent claims it. The record is there from the first of them until both are done with: until the
+ * bytes have gone, or the refusal. The other agent is told of a refusal once, and of none after bytes.
+ */
 struct claim {
 	struct claim *next;
 	uint32_t fetch, machine;
 	bool claimed, ready, flying;
-	bool given_up; /* the bytes go nowhere once they are ready */
+	bool given_up; /* claimed, and refused since: the bytes go nowhere once they are ready */
+	bool refused;  /* not claimed yet */
 	struct rig_parcel_ticket ticket;
 	struct device *d;
 	struct staging *staging;
@@ -317,14 +325,16 @@ struct device *session_device(struct session *s, uint32_t id);
 /* Puts arriving bytes down; 0 or -EPROTO, -ENOMEM. */
 int fetch_put(struct session *s, const uint8_t *bytes, size_t n);
 int fetch_add(struct session *s, uint32_t id, uint64_t all, uint64_t at, const uint8_t *bytes, size_t n);
-/* Waits for all of a fetch and copies it to `to`; -ECANCELED: the device is ending; -EREMOTEIO: its source is
-   lost. */
+/* Waits for all of a fetch and copies it to `to`; -ECANCELED: the device is ending, and nobody waits for it
+   any more; -EREMOTEIO: its source is lost. */
 int fetch_take(struct device *d, uint32_t id, uint8_t *to, uint64_t bytes);
 void fetch_drop_all(struct session *s);
 /* Sends bytes of a fetch to their agent. */
 int fetch_send(struct session *s, uint32_t machine, uint32_t id, const uint8_t *bytes, uint64_t n);
 /* Says that they do not come. */
 void fetch_refuse(struct session *s, uint32_t machine, uint32_t id, const char *why);
+/* Nobody waits for it any more. */
+void fetch_forget(struct session *s, uint32_t id);
 /* That the fetch does not come, with the reason, or NULL: nobody has said so. To free by fetch_free.
    With the session's lock. */
 struct fetch *fetch_refused(struct session *s, uint32_t id);
@@ -341,22 +351,24 @@ void peers_free(struct session *s);
 
 /* agent_parcel.c: bytes that go by the rails' links (parcels of rail.h) */
 /* Waits for a part's bytes from the controller; and for a fetch's from another agent, as fetch_take does.
-   Both return only when nothing writes to `to` any more. -ECONNABORTED: the controller gave them up, or the
-   link has ended. */
+   Both return only when nothing writes to `to` any more. -ECONNABORTED: the link has ended. */
 int parcel_take(struct device *d, uint64_t value, uint32_t part, uint8_t *to, uint64_t bytes);
 int parcel_fetch(struct device *d, const struct rig_rmt_side *src, uint8_t *to, uint64_t bytes);
 /* Sends the parcels of a value's outgoing bytes, and waits until its staging memory is free again. */
 void parcels_send(struct device *d, struct pending *p);
 /* What a fetch wants is in p->out, which it takes. */
 void parcel_ready(struct device *d, struct pending *p);
-/* VOID, CLAIM and UNCLAIM messages; -EPROTO. */
-int parcel_void(struct session *s, const uint8_t *bytes, size_t n);
+/* CLAIM and UNCLAIM messages; -EPROTO. */
 int parcel_claim(struct session *s, uint32_t machine, const uint8_t *bytes, size_t n);
 int parcel_unclaim(struct session *s, uint32_t machine, const uint8_t *bytes, size_t n);
-/* Nothing is sent for the ticket, for those of the SUBMIT message, or for the fetch. */
+/* Nothing is sent for the controller's ticket. */
 void parcel_give_up(struct session *s, uint32_t number);
-void parcels_give_up(struct session *s, const uint8_t *submit, size_t n);
-void parcel_forget(struct session *s, uint32_t fetch);
+/* The bytes of a fetch, by parcel, are ready nowhere: says so to the agent that wants them, once. */
+void parcel_refuse(struct session *s, uint32_t machine, uint32_t fetch, const char *why);
+/* Nobody takes what comes for the parts of the work, from `first` on, from other agents. */
+void sources_give_up(struct session *s, const struct rig_rmt_work *work, uint32_t first);
+/* The SUBMIT message is never work: nothing is sent for its tickets, and nobody takes its sources. */
+void submit_give_up(struct session *s, const uint8_t *submit, size_t n);
 /* The device's threads have ended: fetches of which nothing was sent are refused; waits for the others. */
 void parcels_halt(struct device *d);
 void parcels_free(struct session *s);

@@ -289,12 +289,12 @@ static bool is_over(struct device *d)
 	return true;
 }
 
-static void refuse(struct device *d, uint32_t machine, uint32_t fetch)
+static void refuse(struct device *d, uint32_t machine, uint32_t fetch, bool parcel)
 {
 	char why[2 * RIG_RMT_REASON];
 
 	(void)snprintf(why, sizeof(why), "%s lost: %s", d->name, d->lost ? d->reason : "it was stopped");
-	fetch_refuse(d->session, machine, fetch, why);
+	(parcel ? parcel_refuse : fetch_refuse)(d->session, machine, fetch, why);
 }
 
 /* Whoever waits for bytes of this device is told, before the stop, which takes a while. */
@@ -306,9 +306,9 @@ static void refuse_queued(struct device *d)
 		struct rig_rmt_fetch f;
 
 		if (item->kind == RIG_RMT_SUBMIT)
-			parcels_give_up(d->session, item->payload, item->bytes);
+			submit_give_up(d->session, item->payload, item->bytes);
 		if (item->kind == RIG_RMT_FETCH && !rig_rmt_fetch_parse(item->payload, item->bytes, &f))
-			refuse(d, f.machine, f.id);
+			refuse(d, f.machine, f.id, f.parcel);
 	}
 }
 
@@ -333,9 +333,21 @@ static void drop_pending(struct device *d)
 		struct pending *next = p->next;
 
 		if (p->fetched)
-			refuse(d, p->machine, p->fetch);
+			refuse(d, p->machine, p->fetch, p->parcel);
 		pending_free(d, p);
 		p = next;
+	}
+}
+
+/* Whose work may still run: nobody waits for its bytes, and their memory stays. */
+static void strand_pending(struct device *d)
+{
+	struct pending *p;
+
+	for (p = d->head; p; p = p->next) {
+		if (p->fetched)
+			refuse(d, p->machine, p->fetch, p->parcel);
+		pending_void(d, p);
 	}
 }
 
@@ -390,6 +402,7 @@ void device_drop(struct device *d)
 		agent_give_word(d->session->agent, d->slot);
 		agent_give(d->session, d->name);
 	} else {
+		strand_pending(d);
 		agent_keep(d->session, d->name);
 		agent_log(d->session->agent, "%s: its work may still run; its memory and its name stay taken",
 		        d->name);

@@ -476,6 +476,8 @@ static int lay_down(struct device *d, const struct rig_rmt_work *work, uint8_t *
 		err = lay_part(d, work, i, to, at);
 		at += part->row_bytes * part->rows;
 	}
+	if (err)
+		sources_give_up(d->session, work, i);
 	return err;
 }
 
@@ -489,6 +491,7 @@ static int stage(struct device *d, const struct rig_rmt_work *work, struct pendi
 	if ((work->local_in && !p->in) || (work->local_out && !p->out)) {
 		device_lose(d, "the agent's machine has no pinned memory for a copy of %" PRIu64 " bytes",
 		        work->local_in + work->local_out);
+		sources_give_up(d->session, work, 0);
 		return -ENOMEM;
 	}
 	return work->local_in ? lay_down(d, work, p->in->host) : 0;
@@ -698,8 +701,9 @@ static void do_fetch(struct device *d, const struct rig_rmt_fetch *f)
 		if (err)
 			(void)rig_error_set(err, "%s lost: %s", d->name, d->reason);
 	}
-	if (err && err != -EPROTO)
-		fetch_refuse(d->session, f->machine, f->id, rig_error());
+	/* One that the driver failed to take is among the pending, which the device's end refuses. */
+	if (err && err != -EPROTO && !b.shown)
+		(f->parcel ? parcel_refuse : fetch_refuse)(d->session, f->machine, f->id, rig_error());
 	pending_free(d, p);
 	unbuild(d, &b);
 }

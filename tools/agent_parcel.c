@@ -27,6 +27,13 @@ static void landed(void *arg, int err)
 	(void)pthread_mutex_unlock(&s->lock);
 }
 
+static int no_link(struct session *s)
+{
+	return atomic_load(&s->ended)
+	               ? -ECONNABORTED
+	               : rig_error_set(-EPROTO, "bytes are to go over a link that there is not");
+}
+
 static int expect(struct landing *l, struct rig_rail_link *link, uint8_t *to, uint64_t bytes,
         struct rig_rmt_ticket *ticket)
 {
@@ -34,7 +41,7 @@ static int expect(struct landing *l, struct rig_rail_link *link, uint8_t *to, ui
 	int err;
 
 	if (!link)
-		return rig_error_set(-EPROTO, "bytes are to come over a link that there is not");
+		return no_link(l->s);
 	err = rig_rail_expect(link, to, bytes, landed, l, &t);
 	if (!err)
 		*ticket = (struct rig_rmt_ticket){t.number, t.address, t.key};
@@ -63,15 +70,22 @@ int parcel_take(struct device *d, uint64_t value, uint32_t part, uint8_t *to, ui
 	return l.err ? -ECONNABORTED : 0;
 }
 
-static void claim(struct session *s, uint32_t machine, uint32_t fetch, uint64_t bytes,
-        const struct rig_rmt_ticket *ticket)
+static void claim(struct session *s, uint32_t machine, const struct rig_rmt_claim *c)
 {
-	const struct rig_rmt_claim c = {fetch, bytes, *ticket};
 	struct rig_rmt_out out = {0};
 
-	rig_rmt_claim_put(&out, &c);
+	rig_rmt_claim_put(&out, c);
 	peer_send(s, machine, RIG_RMT_CLAIM, &out);
 	rig_rmt_out_free(&out);
+}
+
+/* The refusal that answers it, or that is on its way, finds nobody. */
+static void claim_nothing(struct session *s, uint32_t machine, uint32_t fetch)
+{
+	const struct rig_rmt_claim nothing = {.fetch = fetch};
+
+	fetch_forget(s, fetch);
+	claim(s, machine, &nothing);
 }
 
 static void unclaim(struct session *s, uint32_t machine, uint32_t fetch)
@@ -88,14 +102,16 @@ int parcel_fetch(struct device *d, const struct rig_rmt_side *src, uint8_t *to, 
 	struct session *s = d->session;
 	struct rig_rail_link *link = rails_link_to(s, src->machine);
 	struct landing l = {.s = s};
-	struct rig_rmt_ticket ticket;
+	struct rig_rmt_claim c = {.fetch = src->region, .bytes = bytes};
 	struct fetch *refused = NULL;
 	bool unclaimed = false;
-	int err = expect(&l, link, to, bytes, &ticket);
+	int err = expect(&l, link, to, bytes, &c.ticket);
 
-	if (err)
+	if (err) {
+		claim_nothing(s, src->machine, src->region);
 		return err;
-	claim(s, src->machine, src->region, bytes, &ticket);
+	}
+	claim(s, src->machine, &c);
 	(void)pthread_mutex_lock(&s->lock);
 	while (!l.resolved) {
 		bool asks = device_is_ending(d) && !unclaimed;
@@ -108,7 +124,7 @@ int parcel_fetch(struct device *d, const struct rig_rmt_side *src, uint8_t *to, 
 		}
 		(void)pthread_mutex_unlock(&s->lock);
 		if (refused)
-			(void)rig_rail_unexpect(link, ticket.number);
+			(void)rig_rail_unexpect(link, c.ticket.number);
 		else
 			unclaim(s, src->machine, src->region);
 		unclaimed |= asks;
@@ -123,16 +139,20 @@ int parcel_fetch(struct device *d, const struct rig_rmt_side *src, uint8_t *to, 
 	return err;
 }
 
-int parcel_void(struct session *s, const uint8_t *bytes, size_t n)
+void sources_give_up(struct session *s, const struct rig_rmt_work *work, uint32_t first)
 {
-	struct rig_rail_link *link = rails_link_to(s, RIG_RMT_HERE_PEER);
-	uint32_t number;
+	uint32_t i;
 
-	if (rig_rmt_number_parse(bytes, n, &number) || !link)
-		return -EPROTO;
-	/* The link may have ended, and every ticket with it. */
-	(void)rig_rail_unexpect(link, number);
-	return 0;
+	for (i = first; i < work->nparts; i++) {
+		const struct rig_rmt_part *part = &work->parts[i];
+
+		if (part->kind != RIG_COPY || part->fill)
+			continue;
+		if (part->src.where == RIG_RMT_FOREIGN)
+			fetch_forget(s, part->src.region);
+		else if (part->src.where == RIG_RMT_FOREIGN_PARCEL)
+			claim_nothing(s, part->src.machine, part->src.region);
+	}
 }
 
 /* ---- Bytes that a value brings ---- */
@@ -155,14 +175,15 @@ static void out_sent(void *arg, int err)
 }
 
 /* With the session's lock, so that the count is there before it is counted down. */
-static void send_out(
-        struct flight *f, struct rig_rail_link *link, const struct pending *p, struct outgoing *o)
+static int send_out(struct flight *f, struct rig_rail_link *link, const struct pending *p, struct outgoing *o)
 {
 	const struct rig_parcel_ticket ticket = {
 	        o->ticket.number, o->bytes, o->ticket.address, o->ticket.key};
+	int err = link ? rig_rail_send(link, p->out->host + o->at, &ticket, out_sent, f) : no_link(f->s);
 
-	o->begun = link && !rig_rail_send(link, p->out->host + o->at, &ticket, out_sent, f);
+	o->begun = !err;
 	f->n += o->begun;
+	return err;
 }
 
 void parcels_send(struct device *d, struct pending *p)
@@ -171,14 +192,18 @@ void parcels_send(struct device *d, struct pending *p)
 	struct rig_rail_link *link = rails_link_to(s, RIG_RMT_HERE_PEER);
 	struct flight f = {.s = s};
 	uint32_t i;
+	int err = 0;
 
 	(void)pthread_mutex_lock(&s->lock);
-	for (i = 0; i < p->noutgoing; i++)
+	for (i = 0; i < p->noutgoing && !err; i++)
 		if (p->outgoing[i].parcel)
-			send_out(&f, link, p, &p->outgoing[i]);
+			err = send_out(&f, link, p, &p->outgoing[i]);
 	while (f.n)
 		(void)pthread_cond_wait(&s->changed, &s->lock);
 	(void)pthread_mutex_unlock(&s->lock);
+	/* The link's end has its own reason; anything else would leave the value without its bytes. */
+	if (err && err != -ECONNABORTED)
+		session_fail(s, "bytes for the controller did not go: %s", rig_error());
 }
 
 void parcel_give_up(struct session *s, uint32_t number)
@@ -190,7 +215,7 @@ void parcel_give_up(struct session *s, uint32_t number)
 	rig_rmt_out_free(&out);
 }
 
-void parcels_give_up(struct session *s, const uint8_t *submit, size_t n)
+void submit_give_up(struct session *s, const uint8_t *submit, size_t n)
 {
 	struct rig_rmt_work work;
 	uint32_t i;
@@ -200,6 +225,7 @@ void parcels_give_up(struct session *s, const uint8_t *submit, size_t n)
 	for (i = 0; i < work.nparts; i++)
 		if (work.parts[i].kind == RIG_COPY && work.parts[i].dst.where == RIG_RMT_LOCAL_PARCEL)
 			parcel_give_up(s, work.parts[i].dst.ticket.number);
+	sources_give_up(s, &work, 0);
 	rig_rmt_work_free(&work);
 }
 
@@ -216,13 +242,10 @@ static struct claim **find(struct session *s, uint32_t fetch)
 }
 
 /* With the lock. NULL: no memory, or too many. */
-static struct claim *find_or_make(struct session *s, uint32_t machine, uint32_t fetch)
+static struct claim *make(struct session *s, uint32_t machine, uint32_t fetch)
 {
-	struct claim *c = *find(s, fetch);
+	struct claim *c = s->nclaims < MOST_CLAIMS ? calloc(1, sizeof(*c)) : NULL;
 
-	if (c || s->nclaims == MOST_CLAIMS)
-		return c;
-	c = calloc(1, sizeof(*c));
 	if (!c)
 		return NULL;
 	c->fetch = fetch;
@@ -233,13 +256,20 @@ static struct claim *find_or_make(struct session *s, uint32_t machine, uint32_t 
 	return c;
 }
 
-/* With the lock. Its staging memory is the caller's to give back. */
+/* With the lock. */
 static void take_off(struct session *s, struct claim *claim)
 {
 	struct claim **at = find(s, claim->fetch);
 
 	*at = claim->next;
 	s->nclaims--;
+}
+
+/* With the lock. Its staging memory is the caller's to give back. */
+static void drop(struct session *s, struct claim *claim)
+{
+	take_off(s, claim);
+	free(claim);
 }
 
 /* Of one in flight; the device may be gone afterwards. */
@@ -267,14 +297,32 @@ static void fetched(void *arg, int err)
 	free(c);
 }
 
-/* With the lock, for a claim that is both. Where it cannot be sent, the link has ended. False: they are of
-   different bytes. */
-static bool launch(struct rig_rail_link *link, struct claim *c)
+/* With the lock, for a claim that is both. Where the link has ended it stays, not flying, until the device
+   ends. */
+static int launch(struct rig_rail_link *link, struct claim *c)
 {
+	int err;
+
 	if (c->ticket.bytes != c->bytes)
-		return false;
-	c->flying = link && !rig_rail_send(link, c->staging->host, &c->ticket, fetched, c);
+		return rig_error_set(-EPROTO, "two agents were asked to copy different bytes");
+	err = link ? rig_rail_send(link, c->staging->host, &c->ticket, fetched, c) : -ECONNABORTED;
+	c->flying = !err;
 	c->d->nflying += c->flying;
+	return err == -ECONNABORTED ? 0 : err;
+}
+
+/* With the lock. Whether it is ready now, with another agent's claim or without; else given up. */
+static bool make_ready(struct session *s, struct device *d, struct pending *p, struct claim *c)
+{
+	if (c->given_up) {
+		drop(s, c);
+		return false;
+	}
+	c->ready = true;
+	c->d = d;
+	c->staging = p->out;
+	c->bytes = p->out_bytes;
+	p->out = NULL;
 	return true;
 }
 
@@ -282,123 +330,161 @@ void parcel_ready(struct device *d, struct pending *p)
 {
 	struct session *s = d->session;
 	struct rig_rail_link *link = rails_link_to(s, p->machine);
-	struct staging *unused = NULL;
 	struct claim *c;
-	bool none, same = true;
+	int err = 0;
 
 	(void)pthread_mutex_lock(&s->lock);
-	c = find_or_make(s, p->machine, p->fetch);
-	none = !c;
-	if (c && c->given_up) {
-		unused = p->out;
-		take_off(s, c);
-		free(c);
-	} else if (c) {
-		c->ready = true;
-		c->d = d;
-		c->staging = p->out;
-		c->bytes = p->out_bytes;
-		same = !c->claimed || launch(link, c);
+	c = *find(s, p->fetch);
+	if (!c)
+		c = make(s, p->machine, p->fetch);
+	if (!c)
+		err = rig_error_set(-ENOMEM, "the agent has no memory");
+	else if (make_ready(s, d, p, c) && c->claimed)
+		err = launch(link, c);
+	(void)pthread_mutex_unlock(&s->lock);
+	if (err)
+		session_fail(s, "bytes for another machine did not go: %s", rig_error());
+}
+
+void parcel_refuse(struct session *s, uint32_t machine, uint32_t fetch, const char *why)
+{
+	struct claim *c;
+	bool tells = true, none = false;
+
+	(void)pthread_mutex_lock(&s->lock);
+	c = *find(s, fetch);
+	if (c) {
+		tells = !c->given_up;
+		drop(s, c);
+	} else if ((c = make(s, machine, fetch))) {
+		c->refused = true;
+	} else {
+		none = true;
 	}
 	(void)pthread_mutex_unlock(&s->lock);
-	if (!same)
-		session_fail(s, "malformed: two agents were asked to copy different bytes");
+	if (tells)
+		fetch_refuse(s, machine, fetch, why);
 	if (none)
-		fetch_refuse(s, p->machine, p->fetch, "the agent has no memory to send bytes");
-	else
-		p->out = NULL;
-	staging_give(d, unused);
+		session_fail(s, "the agent has no memory for what it does not send");
+}
+
+/* What to do once the lock is given back. */
+struct given_up {
+	struct device *d;
+	struct staging *staging;
+	bool tells;
+};
+
+/* With the lock, for a claim that does not fly. */
+static void give_up(struct session *s, struct claim *c, struct given_up *g)
+{
+	g->tells = true;
+	if (!c->ready) {
+		c->given_up = true;
+		return;
+	}
+	g->d = c->d;
+	g->staging = c->staging;
+	/* Which keeps the device. */
+	g->d->nflying++;
+	drop(s, c);
+}
+
+static void end_give_up(struct session *s, uint32_t machine, uint32_t fetch, const struct given_up *g)
+{
+	if (g->d)
+		give_back(g->d, g->staging);
+	if (g->tells)
+		fetch_refuse(s, machine, fetch, "the copy was given up");
+}
+
+/* With the lock. The claim is the fetch's first. */
+static int take_claim(struct session *s, struct rig_rail_link *link, struct claim *c,
+        const struct rig_rmt_claim *claimed, struct given_up *g)
+{
+	c->claimed = true;
+	c->ticket = (struct rig_parcel_ticket){
+	        claimed->ticket.number, claimed->bytes, claimed->ticket.address, claimed->ticket.key};
+	if (c->refused)
+		drop(s, c);
+	else if (!claimed->bytes)
+		give_up(s, c, g);
+	else if (c->ready)
+		return launch(link, c);
+	return 0;
 }
 
 int parcel_claim(struct session *s, uint32_t machine, const uint8_t *bytes, size_t n)
 {
 	struct rig_rail_link *link = rails_link_to(s, machine);
 	struct rig_rmt_claim claimed;
+	struct given_up g = {0};
 	struct claim *c;
-	bool wrong;
+	int err = -EPROTO;
 
 	if (rig_rmt_claim_parse(bytes, n, &claimed))
 		return -EPROTO;
 	(void)pthread_mutex_lock(&s->lock);
-	c = find_or_make(s, machine, claimed.fetch);
-	wrong = !c || c->claimed || c->machine != machine;
-	if (!wrong) {
-		c->claimed = true;
-		c->ticket = (struct rig_parcel_ticket){
-		        claimed.ticket.number, claimed.bytes, claimed.ticket.address, claimed.ticket.key};
-		wrong = c->ready && !launch(link, c);
-	}
+	c = *find(s, claimed.fetch);
+	if (!c)
+		c = make(s, machine, claimed.fetch);
+	if (c && !c->claimed && c->machine == machine)
+		err = take_claim(s, link, c, &claimed, &g);
 	(void)pthread_mutex_unlock(&s->lock);
-	return wrong ? -EPROTO : 0;
+	end_give_up(s, machine, claimed.fetch, &g);
+	return err;
 }
 
 int parcel_unclaim(struct session *s, uint32_t machine, const uint8_t *bytes, size_t n)
 {
-	struct staging *unused = NULL;
-	struct device *d = NULL;
+	struct given_up g = {0};
 	uint32_t fetch;
 	struct claim *c;
-	bool flying;
+	int err = 0;
 
 	if (rig_rmt_number_parse(bytes, n, &fetch))
 		return -EPROTO;
 	(void)pthread_mutex_lock(&s->lock);
-	c = find_or_make(s, machine, fetch);
-	flying = c && c->flying;
-	if (c && c->ready && !flying) {
-		unused = c->staging;
-		d = c->d;
-		/* Which keeps the device. */
-		d->nflying++;
-		take_off(s, c);
-		free(c);
-	} else if (c && !flying) {
-		c->given_up = true;
-	}
-	(void)pthread_mutex_unlock(&s->lock);
-	if (d)
-		give_back(d, unused);
-	if (!flying)
-		fetch_refuse(s, machine, fetch, "the copy was given up");
-	return 0;
-}
-
-void parcel_forget(struct session *s, uint32_t fetch)
-{
-	struct claim *c;
-
-	(void)pthread_mutex_lock(&s->lock);
 	c = *find(s, fetch);
-	if (c && !c->ready && !c->given_up) {
-		take_off(s, c);
-		free(c);
-	}
+	/* Of none the bytes, or the refusal, are on their way. */
+	if (c && (!c->claimed || c->given_up || c->machine != machine))
+		err = -EPROTO;
+	else if (c && !c->flying)
+		give_up(s, c, &g);
 	(void)pthread_mutex_unlock(&s->lock);
+	end_give_up(s, machine, fetch, &g);
+	return err;
 }
 
-/* With the lock: one of the device's that waits to be claimed, or whose link has ended. */
-static struct claim *next_grounded(struct device *d)
+/* With the lock: one of the device's that waits to be claimed, or whose link has ended, is refused. What it
+   was, in *was. False: there is none. */
+static bool ground(struct device *d, struct claim *was)
 {
 	struct claim *c;
 
 	for (c = d->session->claims; c && (c->d != d || c->flying); c = c->next)
 		;
-	if (c)
-		take_off(d->session, c);
-	return c;
+	if (!c)
+		return false;
+	*was = *c;
+	c->ready = false;
+	c->refused = true;
+	c->d = NULL;
+	if (c->claimed)
+		drop(d->session, c);
+	return true;
 }
 
 void parcels_halt(struct device *d)
 {
 	struct session *s = d->session;
-	struct claim *c;
+	struct claim was;
 
 	(void)pthread_mutex_lock(&s->lock);
-	while ((c = next_grounded(d))) {
+	while (ground(d, &was)) {
 		(void)pthread_mutex_unlock(&s->lock);
-		fetch_refuse(s, c->machine, c->fetch, "the device that it copies from has ended");
-		staging_give(d, c->staging);
-		free(c);
+		fetch_refuse(s, was.machine, was.fetch, "the device that it copies from has ended");
+		staging_give(d, was.staging);
 		(void)pthread_mutex_lock(&s->lock);
 	}
 	while (d->nflying)

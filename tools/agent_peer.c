@@ -13,27 +13,56 @@ enum { FETCH_HEAD = 4 + 8 + 8, BEATS = 4, LOOK_MS = 20 };
 
 /* ---- Fetches ---- */
 
+/* With the lock. */
+static struct fetch **find(struct session *s, uint32_t id)
+{
+	struct fetch **at;
+
+	for (at = &s->fetches; *at && (*at)->id != id; at = &(*at)->next)
+		;
+	return at;
+}
+
+/* With the lock. NULL: no memory. */
+static struct fetch *make(struct session *s, uint32_t id)
+{
+	struct fetch *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->id = id;
+	f->next = s->fetches;
+	s->fetches = f;
+	return f;
+}
+
+/* With the lock. */
+static void drop_fetch(struct session *s, struct fetch *f)
+{
+	*find(s, f->id) = f->next;
+	fetch_free(f);
+}
+
 /* With the lock. NULL: no memory, or not the size that was said before. */
 static struct fetch *find_fetch(struct session *s, uint32_t id, uint64_t all)
 {
-	struct fetch *f = s->fetches;
+	struct fetch *f = *find(s, id);
 
-	while (f && f->id != id)
-		f = f->next;
-	if (f || all > RIG_RMT_LOCAL_BYTES || !all)
-		return f && f->bytes == all ? f : NULL;
-	f = calloc(1, sizeof(*f));
+	if (all > RIG_RMT_LOCAL_BYTES || !all)
+		return NULL;
+	if (f && f->unwanted && !f->got)
+		f->bytes = all;
+	if (f)
+		return f->bytes == all ? f : NULL;
+	f = make(s, id);
 	if (!f)
 		return NULL;
 	f->data = malloc(all);
 	if (!f->data) {
-		free(f);
+		drop_fetch(s, f);
 		return NULL;
 	}
-	f->id = id;
 	f->bytes = all;
-	f->next = s->fetches;
-	s->fetches = f;
 	return f;
 }
 
@@ -46,6 +75,10 @@ int fetch_add(struct session *s, uint32_t id, uint64_t all, uint64_t at, const u
 	f = find_fetch(s, id, all);
 	if (!f || at != f->got || n > f->bytes - f->got) {
 		err = -EPROTO;
+	} else if (f->unwanted) {
+		f->got += n;
+		if (f->got == f->bytes)
+			drop_fetch(s, f);
 	} else {
 		memcpy(f->data + at, bytes, n);
 		f->got += n;
@@ -61,16 +94,14 @@ static int fetch_fail(struct session *s, uint32_t id, const uint8_t *why, size_t
 	struct fetch *f;
 
 	(void)pthread_mutex_lock(&s->lock);
-	for (f = s->fetches; f && f->id != id; f = f->next)
-		;
-	if (!f) {
-		f = calloc(1, sizeof(*f));
-		if (f) {
-			f->id = id;
-			f->next = s->fetches;
-			s->fetches = f;
-		}
+	f = *find(s, id);
+	if (f && f->unwanted) {
+		drop_fetch(s, f);
+		(void)pthread_mutex_unlock(&s->lock);
+		return 0;
 	}
+	if (!f)
+		f = make(s, id);
 	if (f && !f->failed) {
 		free(f->data);
 		f->data = (uint8_t *)strndup((const char *)why, n);
@@ -96,11 +127,8 @@ int fetch_put(struct session *s, const uint8_t *bytes, size_t n)
 /* With the lock. */
 static struct fetch *take_whole(struct session *s, uint32_t id)
 {
-	struct fetch **at = &s->fetches, *f;
+	struct fetch **at = find(s, id), *f = *at;
 
-	while (*at && (*at)->id != id)
-		at = &(*at)->next;
-	f = *at;
 	if (!f || f->got < f->bytes)
 		return NULL;
 	*at = f->next;
@@ -117,8 +145,10 @@ int fetch_take(struct device *d, uint32_t id, uint8_t *to, uint64_t bytes)
 	while (!(f = take_whole(s, id)) && !device_is_ending(d) && !atomic_load(&s->ended))
 		(void)pthread_cond_wait(&s->changed, &s->lock);
 	(void)pthread_mutex_unlock(&s->lock);
-	if (!f)
+	if (!f) {
+		fetch_forget(s, id);
 		return -ECANCELED;
+	}
 	if (f->failed)
 		err = rig_error_set(-EREMOTEIO, "%s", f->data ? (const char *)f->data : "its source is lost");
 	else if (f->bytes == bytes)
@@ -139,6 +169,22 @@ void fetch_free(struct fetch *f)
 {
 	free(f->data);
 	free(f);
+}
+
+void fetch_forget(struct session *s, uint32_t id)
+{
+	struct fetch *f;
+
+	(void)pthread_mutex_lock(&s->lock);
+	f = *find(s, id);
+	if (f && (f->failed || f->got == f->bytes)) {
+		drop_fetch(s, f);
+	} else if (f || (f = make(s, id))) {
+		free(f->data);
+		f->data = NULL;
+		f->unwanted = true;
+	}
+	(void)pthread_mutex_unlock(&s->lock);
 }
 
 void fetch_drop_all(struct session *s)
@@ -203,7 +249,6 @@ void fetch_refuse(struct session *s, uint32_t machine, uint32_t id, const char *
 	struct rig_rmt_chan *chan = machine == self ? NULL : chan_to(s, machine);
 	struct rig_rmt_out head = {0};
 
-	parcel_forget(s, id);
 	if (machine == self) {
 		(void)fetch_fail(s, id, (const uint8_t *)why, strlen(why));
 		return;

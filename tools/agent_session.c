@@ -149,10 +149,11 @@ static void refuse_fetch(struct session *s, const struct item *item)
 {
 	struct rig_rmt_fetch f;
 
-	if (!rig_rmt_fetch_parse(item->payload, item->bytes, &f))
-		fetch_refuse(s, f.machine, f.id, "the device that it copies from is lost");
-	else
+	if (rig_rmt_fetch_parse(item->payload, item->bytes, &f))
 		session_fail(s, "malformed: a fetch");
+	else
+		(f.parcel ? parcel_refuse : fetch_refuse)(
+		        s, f.machine, f.id, "the device that it copies from is lost");
 }
 
 static void take_control(struct session *s, const struct item *item)
@@ -170,7 +171,7 @@ static void take_control(struct session *s, const struct item *item)
 		refuse_fetch(s, item);
 		break;
 	case RIG_RMT_SUBMIT:
-		parcels_give_up(s, item->payload, item->bytes);
+		submit_give_up(s, item->payload, item->bytes);
 		break;
 	default:
 		do_link(s, item->kind, &in);
@@ -303,8 +304,6 @@ static int take(struct session *s, uint8_t kind, const uint8_t *payload, size_t 
 	case RIG_RMT_DATA:
 	case RIG_RMT_FETCH:
 		return to_device(s, kind, payload, n);
-	case RIG_RMT_VOID:
-		return parcel_void(s, payload, n);
 	case RIG_RMT_CLOSE:
 		return -ESHUTDOWN;
 	default:

@@ -90,15 +90,22 @@ void staging_give(struct device *d, struct staging *s)
 		unmake(d, s);
 }
 
-void pending_free(struct device *d, struct pending *p)
+void pending_void(struct device *d, struct pending *p)
 {
 	uint32_t i;
 
-	for (i = 0; p && i < p->noutgoing; i++)
+	for (i = 0; i < p->noutgoing; i++) {
 		if (p->outgoing[i].parcel && !p->outgoing[i].begun)
 			parcel_give_up(d->session, p->outgoing[i].ticket.number);
+		p->outgoing[i].begun = true;
+	}
+}
+
+void pending_free(struct device *d, struct pending *p)
+{
 	if (!p)
 		return;
+	pending_void(d, p);
 	staging_give(d, p->in);
 	staging_give(d, p->out);
 	uses_let(d, &p->uses);
