@@ -141,8 +141,9 @@ static void cold_stop(void *device, const char *reason)
 	(void)pthread_mutex_unlock(&p->lock);
 	(void)pthread_join(p->worker, NULL);
 	stop_there(p, reason);
-	rig_rmt_proxy_await_parcels(p);
 	(void)pthread_mutex_lock(&p->lock);
+	/* With nothing between, as an agent that was not asked may still want a parcel. */
+	rig_rmt_proxy_await_parcels(p);
 	p->stopped = true;
 	drop(p->queue);
 	drop(p->flight);

@@ -162,7 +162,7 @@ bool rig_rmt_locals_overlap(const struct local *a, const struct local *b);
 void rig_rmt_value_wrap(struct proxy *p, struct value *v);
 /* With the lock: takes values off that are done. */
 void rig_rmt_proxy_advance(struct proxy *p);
-/* Waits until no memory of the proxy's values is any engine's. */
+/* With the lock, which is given up meanwhile: waits until no memory of the proxy's values is any engine's. */
 void rig_rmt_proxy_await_parcels(struct proxy *p);
 
 /* rmt_proxy_take.c */

@@ -197,7 +197,8 @@ static int send_parcel(struct proxy *p, const struct rig_rmt_want *want)
 		drop_parcel(parcel);
 		(void)pthread_mutex_unlock(&p->lock);
 	}
-	return err;
+	/* The link's end has its own reason, and is the ticket's. */
+	return err == -ECONNABORTED ? 0 : err;
 }
 
 int rig_rmt_proxy_ticket(struct rig_rmt_machine *m, const uint8_t *payload, size_t bytes)
@@ -220,8 +221,6 @@ int rig_rmt_proxy_ticket(struct rig_rmt_machine *m, const uint8_t *payload, size
 
 void rig_rmt_proxy_await_parcels(struct proxy *p)
 {
-	(void)pthread_mutex_lock(&p->lock);
 	while (p->nparcels)
 		(void)pthread_cond_wait(&p->moved, &p->lock);
-	(void)pthread_mutex_unlock(&p->lock);
 }
