@@ -41,8 +41,8 @@ enum rig_rmt_kind {
 	RIG_RMT_MAP_RAIL, /* C: request, device, rail, area; payload: region */
 	RIG_RMT_FETCH,    /* C: a region's bytes go to an agent, perhaps this one, for a copy there */
 	RIG_RMT_FETCHED,  /* between agents: fetch, bytes in all, offset, bytes */
-	RIG_RMT_CLAIM,    /* between agents: fetch, bytes, ticket: where the fetch's parcel goes; 0: nowhere */
-	RIG_RMT_UNCLAIM,  /* between agents: fetch, claimed before: unless its bytes go, FETCHED with a reason */
+	RIG_RMT_CLAIM,    /* between agents: fetch, bytes, ticket: where its parcel goes; 0: nowhere */
+	RIG_RMT_UNCLAIM,  /* between agents: fetch, claimed before: FETCHED with a reason, or bytes */
 	RIG_RMT_KINDS,
 };
 

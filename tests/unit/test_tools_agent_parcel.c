@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An agent's account of bytes between agents, without any: each fetch ends once at either side, and nothing of
-   it is left. */
+/* An agent's account of bytes between agents, without any: each fetch ends once at either side, and nothing
+   of it is left. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
