@@ -219,12 +219,13 @@ int rig_rmt_measures(void *self, uint64_t value, uint64_t *out, const char **fai
 	for (at = &p->measured; *at && (*at)->value != value; at = &(*at)->next)
 		;
 	m = *at;
-	if (m)
-		*at = m->next;
-	(void)pthread_mutex_unlock(&p->lock);
 	if (m && out)
 		memcpy(out, m->words, m->n * sizeof(m->words[0]));
-	free(m);
+	else if (m)
+		*at = m->next;
+	(void)pthread_mutex_unlock(&p->lock);
+	if (!out)
+		free(m);
 	return RIG_OK;
 }
 

@@ -165,13 +165,42 @@ void *dut_alloc_host(struct dut *d, uint64_t bytes, uint8_t **host)
 	return region;
 }
 
-uint64_t dut_launch_address(struct dut *d, void *region)
+struct dut_cells dut_alloc_cells(struct dut *d, uint64_t bytes)
 {
-	struct rig_location at = dut_locate(d, region);
+	struct dut_cells cells = {.bytes = bytes};
+	struct rig_location at;
 
-	if (!at.has_address)
-		conform_skip(d->c, "launches reach no memory of this process");
-	return at.address;
+	cells.region = dut_alloc_host(d, bytes, &cells.host);
+	at = dut_locate(d, cells.region);
+	if (!at.has_address) {
+		cells.here = cells.region;
+		cells.region = dut_alloc(d, RIG_DEVICE, bytes);
+		at = dut_locate(d, cells.region);
+	}
+	conform_check(d->c, at.has_address, "launches address no memory at all");
+	cells.address = at.address;
+	memset(cells.host, 0, bytes);
+	dut_push_cells(d, &cells);
+	return cells;
+}
+
+static void copy_cells(struct dut *d, void *to, void *from, uint64_t bytes)
+{
+	const struct rig_part part = dut_copy(d, to, 0, from, 0, bytes);
+
+	dut_wait(d, dut_run(d, &part, 1));
+}
+
+void dut_push_cells(struct dut *d, const struct dut_cells *cells)
+{
+	if (cells->here)
+		copy_cells(d, cells->region, cells->here, cells->bytes);
+}
+
+void dut_pull_cells(struct dut *d, const struct dut_cells *cells)
+{
+	if (cells->here)
+		copy_cells(d, cells->here, cells->region, cells->bytes);
 }
 
 bool dut_has_kind(const struct dut *d, enum rig_memory kind)

@@ -60,9 +60,23 @@ struct rig_location dut_locate(struct dut *d, void *region);
 enum rig_memory dut_host_kind(const struct dut *d);
 /* A region of that kind, and its bytes. */
 void *dut_alloc_host(struct dut *d, uint64_t bytes, uint8_t **host);
-/* Its address, for parameters of launches; skips where it has none, as another machine's device has none of
-   memory here. */
-uint64_t dut_launch_address(struct dut *d, void *region);
+/*
+ * Memory that launches address, and whose bytes a law has at `host`: one region of that kind or, where
+ * launches reach no memory of this process, as those of another machine's device do not, the device's and one
+ * here that is copied to and from.
+ */
+struct dut_cells {
+	void *region; /* that launches address */
+	uint64_t address, bytes;
+	uint8_t *host;
+	void *here; /* NULL: it is one region */
+};
+/* Zeroed. */
+struct dut_cells dut_alloc_cells(struct dut *d, uint64_t bytes);
+/* What is at `host` is there for work handed over from now on; and what work before wrote is at `host`, once
+   that is done. */
+void dut_push_cells(struct dut *d, const struct dut_cells *cells);
+void dut_pull_cells(struct dut *d, const struct dut_cells *cells);
 /* Whether regions of this kind may be asked for. */
 bool dut_has_kind(const struct dut *d, enum rig_memory kind);
 const char *dut_kind_name(enum rig_memory kind);

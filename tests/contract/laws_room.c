@@ -288,7 +288,7 @@ static void queues_that_grew_never_ask_for_it_again(struct conform *c)
 struct limits {
 	struct dut d;
 	struct dut_launch l;
-	uint8_t *cells;
+	struct dut_cells cells;
 };
 
 enum { CELLS = 8192 };
@@ -296,12 +296,11 @@ enum { CELLS = 8192 };
 static void set_up(struct conform *c, struct limits *t)
 {
 	struct rig_conform_add p = {.add = 1};
-	void *region;
 
 	dut_open(c, &t->d, 0);
 	(void)dut_load(&t->d);
-	region = dut_alloc_host(&t->d, CELLS * 4, &t->cells);
-	p.dst = dut_launch_address(&t->d, region);
+	t->cells = dut_alloc_cells(&t->d, CELLS * 4);
+	p.dst = t->cells.address;
 	dut_launch(&t->d, &t->l, "conform_add", &p, sizeof(p), 1, 1);
 }
 
@@ -365,11 +364,11 @@ static void a_group_of_as_many_threads_as_stated_runs(struct conform *c)
 		conform_skip(c, "the device does not state the most threads of the function");
 	n = entry.threads;
 	dut_block(&t.l)->threads[0] = n;
-	memset(t.cells, 0, CELLS * 4);
 	dut_wait(&t.d, dut_run_launch(&t.d, &t.l));
+	dut_pull_cells(&t.d, &t.cells);
 	for (i = 0; i < n; i++)
-		conform_check(
-		        c, ((uint32_t *)(void *)t.cells)[i] == 1, "thread %u of %u did not run once", i, n);
+		conform_check(c, ((uint32_t *)(void *)t.cells.host)[i] == 1,
+		        "thread %u of %u did not run once", i, n);
 	dut_close(&t.d);
 }
 

@@ -235,8 +235,6 @@ static void set_up_measured(struct conform *c, struct measured *t)
 	struct rig_part parts[LAUNCHES];
 	struct dut_work work;
 	struct dut_launch l;
-	uint8_t *host;
-	void *region;
 	size_t i;
 
 	memset(t, 0, sizeof(*t));
@@ -245,8 +243,7 @@ static void set_up_measured(struct conform *c, struct measured *t)
 		conform_skip(c, "the device has no counters");
 	memset(&t->times, 0, sizeof(t->times));
 	(void)dut_load(&t->d);
-	region = dut_alloc_host(&t->d, 4096, &host);
-	p.dst = dut_launch_address(&t->d, region);
+	p.dst = dut_alloc_cells(&t->d, 4096).address;
 	dut_launch(&t->d, &l, "conform_add", &p, sizeof(p), 4, 4);
 	for (i = 0; i < LAUNCHES; i++)
 		parts[i] = l.part;
