@@ -98,6 +98,39 @@ static void try_fetch(const uint8_t *bytes, size_t n)
 	demand_same(&out, bytes, n);
 }
 
+static void try_want(const uint8_t *bytes, size_t n)
+{
+	struct rig_rmt_out out = {0};
+	struct rig_rmt_want want;
+
+	if (rig_rmt_want_parse(bytes, n, &want))
+		return;
+	rig_rmt_want_put(&out, &want);
+	demand_same(&out, bytes, n);
+}
+
+static void try_claim(const uint8_t *bytes, size_t n)
+{
+	struct rig_rmt_out out = {0};
+	struct rig_rmt_claim claim;
+
+	if (rig_rmt_claim_parse(bytes, n, &claim))
+		return;
+	rig_rmt_claim_put(&out, &claim);
+	demand_same(&out, bytes, n);
+}
+
+static void try_number(const uint8_t *bytes, size_t n)
+{
+	struct rig_rmt_out out = {0};
+	uint32_t number;
+
+	if (rig_rmt_number_parse(bytes, n, &number))
+		return;
+	rig_rmt_put32(&out, number);
+	demand_same(&out, bytes, n);
+}
+
 static void try_rail(const uint8_t *bytes, size_t n)
 {
 	struct rig_rmt_in in = rig_rmt_in_of(bytes, n);
@@ -145,7 +178,8 @@ static void try_proof(const uint8_t *bytes, size_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
 	static void (*const tries[])(const uint8_t *, size_t) = {try_join, try_answer, try_facts, try_region,
-	        try_entry, try_reached, try_fetch, try_rail, try_key, try_proof};
+	        try_entry, try_reached, try_fetch, try_rail, try_key, try_proof, try_want, try_claim,
+	        try_number};
 
 	if (length)
 		tries[bytes[0] % (sizeof(tries) / sizeof(tries[0]))](bytes + 1, length - 1);

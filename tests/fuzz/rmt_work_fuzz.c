@@ -24,8 +24,9 @@ static void demand_part(const struct rig_rmt_work *work, uint32_t i)
 		demand(part->after[k] < i);
 	if (part->kind != RIG_COPY)
 		return;
-	demand(part->rows && part->row_bytes && part->dst.where != RIG_RMT_FOREIGN);
-	if (part->dst.where == RIG_RMT_LOCAL || (!part->fill && part->src.where != RIG_RMT_HERE))
+	demand(part->rows && part->row_bytes && part->dst.where != RIG_RMT_FOREIGN &&
+	        part->dst.where != RIG_RMT_FOREIGN_PARCEL);
+	if (part->dst.where != RIG_RMT_HERE || (!part->fill && part->src.where != RIG_RMT_HERE))
 		demand(!__builtin_mul_overflow(part->rows, part->row_bytes, &all) &&
 		        all <= RIG_RMT_LOCAL_BYTES);
 }

@@ -460,6 +460,137 @@ static void names_are_split_at_their_last_colon(void **state)
 	assert_int_equal(rig_rmt_split_name("here:", host, sizeof(host), port, sizeof(port)), -EINVAL);
 }
 
+/* ---- Messages ---- */
+
+static int parse_want(const uint8_t *bytes, size_t n)
+{
+	struct rig_rmt_want want;
+
+	return rig_rmt_want_parse(bytes, n, &want);
+}
+
+static int parse_claim(const uint8_t *bytes, size_t n)
+{
+	struct rig_rmt_claim claim;
+
+	return rig_rmt_claim_parse(bytes, n, &claim);
+}
+
+static int parse_number(const uint8_t *bytes, size_t n)
+{
+	uint32_t number;
+
+	return rig_rmt_number_parse(bytes, n, &number);
+}
+
+static int parse_fetch(const uint8_t *bytes, size_t n)
+{
+	struct rig_rmt_fetch fetch;
+
+	return rig_rmt_fetch_parse(bytes, n, &fetch);
+}
+
+static int parse_work(const uint8_t *bytes, size_t n)
+{
+	struct rig_rmt_work work;
+	int err = rig_rmt_work_parse(bytes, n, &work);
+
+	if (!err)
+		rig_rmt_work_free(&work);
+	return err;
+}
+
+/* Whole it is read; with any byte less, or one more, it is none. */
+static void assert_exact(struct rig_rmt_out *out, int (*parse)(const uint8_t *, size_t))
+{
+	size_t whole = out->used, n;
+
+	assert_int_equal(parse(out->at, whole), 0);
+	rig_rmt_put8(out, 0);
+	assert_int_equal(parse(out->at, whole + 1), -EPROTO);
+	for (n = 0; n < whole; n++) {
+		/* Its own memory, so that a sanitizer sees a read past it. */
+		uint8_t *cut = malloc(n + !n);
+
+		assert_non_null(cut);
+		memcpy(cut, out->at, n);
+		assert_int_equal(parse(cut, n), -EPROTO);
+		free(cut);
+	}
+	rig_rmt_out_free(out);
+}
+
+static const struct rig_rmt_ticket ticket = {0x01020304, 0x1112131415161718, 0x2122232425262728};
+
+static void messages_of_parcels_are_read_as_they_were_written_and_no_byte_may_lack(void **state)
+{
+	const struct rig_rmt_want want = {.device = 3, .value = UINT64_MAX - 1, .part = 7, .ticket = ticket};
+	const struct rig_rmt_claim claim = {.fetch = UINT32_MAX, .bytes = 1 << 20, .ticket = ticket};
+	const struct rig_rmt_fetch fetch = {
+	        .id = 1, .machine = 2, .device = 3, .region = 4, .row_bytes = 5, .rows = 6, .parcel = true};
+	struct rig_rmt_out out = {0};
+	struct rig_rmt_fetch fetch_read;
+	struct rig_rmt_claim claim_read;
+	struct rig_rmt_want want_read;
+	uint32_t number;
+
+	(void)state;
+	rig_rmt_want_put(&out, &want);
+	assert_int_equal(rig_rmt_want_parse(out.at, out.used, &want_read), 0);
+	assert_true(want_read.device == 3 && want_read.value == want.value && want_read.part == 7);
+	assert_memory_equal(&want_read.ticket.address, &ticket.address, 16);
+	assert_int_equal(want_read.ticket.number, ticket.number);
+	assert_exact(&out, parse_want);
+	rig_rmt_claim_put(&out, &claim);
+	assert_int_equal(rig_rmt_claim_parse(out.at, out.used, &claim_read), 0);
+	assert_true(claim_read.fetch == UINT32_MAX && claim_read.bytes == claim.bytes);
+	assert_memory_equal(&claim_read.ticket.address, &ticket.address, 16);
+	assert_exact(&out, parse_claim);
+	rig_rmt_put32(&out, 0x05060708);
+	assert_int_equal(rig_rmt_number_parse(out.at, out.used, &number), 0);
+	assert_int_equal(number, 0x05060708);
+	assert_exact(&out, parse_number);
+	rig_rmt_fetch_put(&out, &fetch);
+	assert_int_equal(rig_rmt_fetch_parse(out.at, out.used, &fetch_read), 0);
+	assert_true(fetch_read.parcel && fetch_read.rows == 6);
+	assert_exact(&out, parse_fetch);
+}
+
+static void sides_of_work_by_parcels_are_read_as_they_were_written_and_no_byte_may_lack(void **state)
+{
+	struct rig_rmt_part parts[2] = {
+	        {.kind = RIG_COPY,
+	                .row_bytes = 100,
+	                .rows = 2,
+	                .dst = {.where = RIG_RMT_LOCAL_PARCEL, .ticket = ticket},
+	                .src = {.where = RIG_RMT_FOREIGN_PARCEL, .machine = 9, .region = 8}},
+	        {.kind = RIG_COPY,
+	                .row_bytes = 50,
+	                .rows = 1,
+	                .dst = {.where = RIG_RMT_HERE, .region = 1},
+	                .src = {.where = RIG_RMT_LOCAL_PARCEL}},
+	};
+	struct rig_rmt_work work = {.value = 5, .nparts = 2, .parts = parts}, read;
+	struct rig_rmt_out out = {0};
+
+	(void)state;
+	rig_rmt_work_put(&out, &work);
+	assert_int_equal(rig_rmt_work_parse(out.at, out.used, &read), 0);
+	assert_int_equal(read.parts[0].dst.where, RIG_RMT_LOCAL_PARCEL);
+	assert_int_equal(read.parts[0].dst.ticket.number, ticket.number);
+	assert_memory_equal(&read.parts[0].dst.ticket.address, &ticket.address, 16);
+	assert_true(read.parts[0].src.machine == 9 && read.parts[0].src.region == 8);
+	assert_int_equal(read.parts[1].src.where, RIG_RMT_LOCAL_PARCEL);
+	assert_true(read.local_in == 250 && read.local_out == 200);
+	rig_rmt_work_free(&read);
+	assert_exact(&out, parse_work);
+	/* Nobody fetches for a place elsewhere. */
+	parts[0].dst.where = RIG_RMT_FOREIGN_PARCEL;
+	rig_rmt_work_put(&out, &work);
+	assert_int_equal(parse_work(out.at, out.used), -EPROTO);
+	rig_rmt_out_free(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -478,6 +609,8 @@ int main(void)
 	        cmocka_unit_test(transfers_of_a_rail_come_in_parts_and_no_more_than_it_may_have),
 	        cmocka_unit_test(lengths_that_no_record_has_are_refused),
 	        cmocka_unit_test(names_are_split_at_their_last_colon),
+	        cmocka_unit_test(messages_of_parcels_are_read_as_they_were_written_and_no_byte_may_lack),
+	        cmocka_unit_test(sides_of_work_by_parcels_are_read_as_they_were_written_and_no_byte_may_lack),
 	};
 
 	/* Relays and strangers write to connections that are ended. */
