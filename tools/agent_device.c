@@ -6,20 +6,11 @@
 #include <string.h>
 
 #include "agent.h"
+#include "cond.h"
 #include "clock.h"
 #include "thread.h"
 
 enum { STOP_MS = 10000, STOP_LOOK_MS = 10 };
-
-static void init_cond(pthread_cond_t *cond)
-{
-	pthread_condattr_t attr;
-
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(cond, &attr);
-	(void)pthread_condattr_destroy(&attr);
-}
 
 struct device *device_make(struct session *session, uint32_t id, const char *name)
 {
@@ -35,7 +26,7 @@ struct device *device_make(struct session *session, uint32_t id, const char *nam
 	queue_init(&d->cold_queue);
 	(void)pthread_mutex_init(&d->turn, NULL);
 	(void)pthread_mutex_init(&d->lock, NULL);
-	init_cond(&d->changed);
+	rig_cond_init(&d->changed);
 	d->close_item = queue_item(RIG_RMT_CLOSE);
 	d->lost_item = queue_item(RIG_RMT_LOST);
 	if (d->close_item && d->lost_item && !rig_thread_start(&d->cold_thread, RIG_THREAD_ANY, cold_run, d))

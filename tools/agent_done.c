@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "agent.h"
+#include "cond.h"
 
 enum {
 	IDLE_MS = 250, /* between two looks at whether an idle device is well */
@@ -14,13 +15,9 @@ enum {
 /* The first pending, or NULL after a while or at the end. */
 static struct pending *first(struct device *d)
 {
-	struct timespec end;
+	struct timespec end = rig_cond_end_ms(IDLE_MS);
 	struct pending *p;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_nsec += IDLE_MS * 1000000L;
-	end.tv_sec += end.tv_nsec / 1000000000L;
-	end.tv_nsec %= 1000000000L;
 	(void)pthread_mutex_lock(&d->lock);
 	while (!d->head && !device_is_ending(d))
 		if (pthread_cond_timedwait(&d->changed, &d->lock, &end) == ETIMEDOUT)

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent.h"
+#include "cond.h"
 #include "clock.h"
 #include "rig_remote.h"
 
@@ -171,13 +171,7 @@ static int build(struct device *d, const struct rig_rmt_work *work, const struct
 
 static void nap(struct device *d, unsigned ms)
 {
-	struct timespec end;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_nsec += (long)ms * 1000000L;
-	end.tv_sec += end.tv_nsec / 1000000000L;
-	end.tv_nsec %= 1000000000L;
-	(void)pthread_cond_timedwait(&d->changed, &d->lock, &end);
+	(void)rig_cond_wait_ms(&d->changed, &d->lock, ms);
 }
 
 /* The device's value that stands for the controller's, once that was handed over; 0: it is reached.

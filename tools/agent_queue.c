@@ -5,21 +5,17 @@
 #include <time.h>
 
 #include "agent.h"
+#include "cond.h"
 
 /* More than a controller that keeps to its own bound has under way for a device. */
 #define MOST_BYTES ((size_t)768 << 20)
 
 void queue_init(struct queue *q)
 {
-	pthread_condattr_t attr;
-
 	memset(q, 0, sizeof(*q));
 	q->tail = &q->head;
 	(void)pthread_mutex_init(&q->lock, NULL);
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&q->some, &attr);
-	(void)pthread_condattr_destroy(&attr);
+	rig_cond_init(&q->some);
 }
 
 void queue_fini(struct queue *q)
@@ -81,13 +77,8 @@ void queue_put(struct queue *q, struct item *item)
 struct item *queue_pop(struct queue *q, unsigned ms)
 {
 	struct item *item = NULL;
-	struct timespec end;
+	struct timespec end = rig_cond_end_ms(ms);
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += ms / 1000;
-	end.tv_nsec += (long)(ms % 1000) * 1000000L;
-	end.tv_sec += end.tv_nsec / 1000000000L;
-	end.tv_nsec %= 1000000000L;
 	(void)pthread_mutex_lock(&q->lock);
 	while (!q->head && !q->closed)
 		if (pthread_cond_timedwait(&q->some, &q->lock, &end) == ETIMEDOUT)

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent.h"
 #include "clock.h"
+#include "cond.h"
 #include "rail.h"
 #include "rig_remote.h"
 #include "rmt_draft.h"
@@ -66,15 +66,11 @@ static void engine_moved(void *session)
 static struct rails *make_rails(void)
 {
 	struct rails *r = calloc(1, sizeof(*r));
-	pthread_condattr_t attr;
 
 	if (!r)
 		return NULL;
 	(void)pthread_mutex_init(&r->lock, NULL);
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&r->moved, &attr);
-	(void)pthread_condattr_destroy(&attr);
+	rig_cond_init(&r->moved);
 	return r;
 }
 
@@ -364,19 +360,14 @@ void rails_sweep(struct session *s)
 int rails_await(struct device *d, const struct rig_remote_end *end, enum rig_remote_count count, uint64_t c)
 {
 	struct rails *r = d->session->rails;
-	struct timespec until;
 	int err = 0;
 
 	(void)pthread_mutex_lock(&r->lock);
 	while (rig_remote_load(end, count) < c && !err) {
-		(void)clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += LOOK_MS * 1000000L;
-		until.tv_sec += until.tv_nsec / 1000000000L;
-		until.tv_nsec %= 1000000000L;
 		if (device_is_ending(d))
 			err = -ECANCELED;
 		else
-			(void)pthread_cond_timedwait(&r->moved, &r->lock, &until);
+			(void)rig_cond_wait_ms(&r->moved, &r->lock, LOOK_MS);
 	}
 	(void)pthread_mutex_unlock(&r->lock);
 	return err;

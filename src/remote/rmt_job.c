@@ -8,19 +8,10 @@
 
 #include <sodium.h>
 
+#include "cond.h"
 #include "rmt_job.h"
 
 enum { LEAST_SILENCE_MS = 50 };
-
-static void init_cond(pthread_cond_t *cond)
-{
-	pthread_condattr_t attr;
-
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(cond, &attr);
-	(void)pthread_condattr_destroy(&attr);
-}
 
 /* ---- Failure ---- */
 
@@ -259,7 +250,7 @@ static struct rig_remote_job *make_job(
 	job->refs = 1;
 	job->next_request = job->next_fetch = 1;
 	(void)pthread_mutex_init(&job->lock, NULL);
-	init_cond(&job->changed);
+	rig_cond_init(&job->changed);
 	for (i = 0; i < n; i++) {
 		struct rig_rmt_machine *m = &job->machines[i];
 
@@ -267,7 +258,7 @@ static struct rig_remote_job *make_job(
 		m->index = i;
 		(void)snprintf(m->name, sizeof(m->name), "%s", machines[i]);
 		(void)pthread_mutex_init(&m->lock, NULL);
-		init_cond(&m->answered);
+		rig_cond_init(&m->answered);
 	}
 	return job;
 }

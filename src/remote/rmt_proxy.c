@@ -3,9 +3,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "clock.h"
+#include "cond.h"
+#include "plain.h"
 #include "rmt_proxy.h"
 #include "thread.h"
 
@@ -14,19 +15,11 @@
 
 static const struct rig_key proxy_key = {"devices of other machines"};
 
-static int commit(void *self, uint64_t value, const char **failure)
-{
-	(void)self;
-	(void)value;
-	(void)failure;
-	return RIG_OK;
-}
-
 /* With counters and without. */
 static const struct rig_driver hot_plain = {
-        RIG_EDGE_VERSION, rig_rmt_room, rig_rmt_submit, commit, NULL, NULL};
+        RIG_EDGE_VERSION, rig_rmt_room, rig_rmt_submit, rig_plain_commit, NULL, NULL};
 static const struct rig_driver hot_counting = {
-        RIG_EDGE_VERSION, rig_rmt_room, rig_rmt_submit, commit, NULL, rig_rmt_measures};
+        RIG_EDGE_VERSION, rig_rmt_room, rig_rmt_submit, rig_plain_commit, NULL, rig_rmt_measures};
 
 /* ---- Facts ---- */
 
@@ -63,19 +56,6 @@ static int cold_facts(void *device, struct rig_facts *facts, const char **fault)
 	return 0;
 }
 
-/* room never asks for it. */
-static int cold_grow(void *device, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
-        uint64_t *short_bytes, const char **fault)
-{
-	(void)device;
-	(void)parts;
-	(void)nparts;
-	(void)nwaits;
-	(void)fault;
-	*short_bytes = 0;
-	return RIG_GROWN;
-}
-
 /* ---- Progress and end ---- */
 
 static int cold_signaled(void *device, uint64_t *value, const char **fault)
@@ -90,17 +70,11 @@ static int cold_signaled(void *device, uint64_t *value, const char **fault)
 static int cold_sleep(void *device, uint64_t seen, uint64_t still_ms, const char **fault)
 {
 	struct proxy *p = device;
-	struct timespec end;
 	bool faulted;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += (time_t)(still_ms / 1000);
-	end.tv_nsec += (long)(still_ms % 1000) * 1000000L;
-	end.tv_sec += end.tv_nsec / 1000000000L;
-	end.tv_nsec %= 1000000000L;
 	(void)pthread_mutex_lock(&p->lock);
 	if (still_ms && !p->faulted && rig_word_load(p->word) == seen)
-		(void)pthread_cond_timedwait(&p->moved, &p->lock, &end);
+		(void)rig_cond_wait_ms(&p->moved, &p->lock, still_ms);
 	faulted = p->faulted;
 	(void)pthread_mutex_unlock(&p->lock);
 	return faulted ? rig_rmt_proxy_fault(p, fault) : 0;
@@ -191,7 +165,7 @@ const struct rig_driver_module rig_rmt_module = {
         .load = rig_rmt_load,
         .entry = rig_rmt_entry,
         .unload = rig_rmt_unload,
-        .grow = cold_grow,
+        .grow = rig_plain_grow,
         .signaled = cold_signaled,
         .sleep = cold_sleep,
         .stop = cold_stop,
@@ -258,7 +232,6 @@ static int open_there(struct proxy *p, const char *name)
 static struct proxy *make_proxy(struct rig_rmt_machine *m, rig_atomic_u64 *word)
 {
 	struct proxy *p = calloc(1, sizeof(*p));
-	pthread_condattr_t attr;
 
 	if (!p)
 		return NULL;
@@ -272,10 +245,7 @@ static struct proxy *make_proxy(struct rig_rmt_machine *m, rig_atomic_u64 *word)
 	atomic_init(&p->sent, p->submitted);
 	(void)pthread_mutex_init(&p->lock, NULL);
 	(void)pthread_mutex_init(&p->load_lock, NULL);
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&p->moved, &attr);
-	(void)pthread_condattr_destroy(&attr);
+	rig_cond_init(&p->moved);
 	rig_rmt_job_get(m->job);
 	return p;
 }

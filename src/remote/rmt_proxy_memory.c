@@ -2,11 +2,11 @@
 /* Memory of a proxy: the device's there, this process's, other proxies', and areas of rails. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "pages.h"
 #include "rmt_proxy.h"
+#include "writable.h"
 
 static struct region *make_region(enum region_kind kind)
 {
@@ -157,27 +157,6 @@ int rig_rmt_map_peer(void *device, void *other, void *region, void **mapped, con
 	return err == RIG_FAULT ? err : err ? RIG_NO_ROOM : RIG_MAPS;
 }
 
-/* Whether the process may read and write all bytes of [from, to): the system's list of its mappings is in the
-   order of addresses. */
-static bool may_write(uint64_t from, uint64_t to)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	uint64_t start, end;
-	char rights[8], line[512];
-
-	if (!maps)
-		return true;
-	while (from < to && fgets(line, sizeof(line), maps))
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &start, &end, rights) == 3 && start <= from &&
-		        end > from) {
-			if (rights[0] != 'r' || rights[1] != 'w')
-				break;
-			from = end;
-		}
-	(void)fclose(maps);
-	return from >= to;
-}
-
 /* An area of a rail's end on the proxy's machine. */
 static int map_rail(struct proxy *p, uint64_t rail, bool inbound, void **region, const char **fault)
 {
@@ -204,7 +183,7 @@ int rig_rmt_map_host(void *device, void *host, uint64_t bytes, void **region, co
 		return rig_rmt_proxy_fault(p, fault);
 	if (rig_rmt_rails_window(p->m, host, bytes, &rail, &inbound))
 		return map_rail(p, rail, inbound, region, fault);
-	if (bytes > UINT64_MAX - (uintptr_t)host || !may_write((uintptr_t)host, (uintptr_t)host + bytes))
+	if (!rig_is_writable(host, bytes))
 		return rig_error_set(RIG_NEVER_MAPS,
 		        "%" PRIu64 " bytes from %p are not all memory that the process may write", bytes,
 		        host);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "clock.h"
+#include "cond.h"
 #include "rmt_proxy.h"
 
 /* Between two looks at words that nothing here announces; then doubling. */
@@ -279,13 +279,7 @@ int rig_rmt_submit(void *self, uint64_t value, const struct rig_part *parts, uin
 /* With the lock. */
 static void nap(struct proxy *p, uint64_t ns)
 {
-	struct timespec end;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_nsec += (long)ns;
-	end.tv_sec += end.tv_nsec / 1000000000L;
-	end.tv_nsec %= 1000000000L;
-	(void)pthread_cond_timedwait(&p->moved, &p->lock, &end);
+	(void)rig_cond_wait(&p->moved, &p->lock, ns);
 }
 
 void *rig_rmt_worker_run(void *proxy)

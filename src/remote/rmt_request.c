@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cond.h"
 #include "rmt_job.h"
 
 int rig_rmt_send(struct rig_rmt_machine *m, uint8_t kind, const struct rig_rmt_out *out, const void *body,
@@ -50,14 +51,9 @@ static void delist(struct rig_rmt_machine *m, struct rig_rmt_request *r)
 /* Answers whether the answer came. */
 static bool await_answer(struct rig_rmt_machine *m, struct rig_rmt_request *r, unsigned ms)
 {
-	struct timespec end;
+	struct timespec end = rig_cond_end_ms(ms);
 	int err = 0;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += ms / 1000;
-	end.tv_nsec += (long)(ms % 1000) * 1000000L;
-	end.tv_sec += end.tv_nsec / 1000000000L;
-	end.tv_nsec %= 1000000000L;
 	(void)pthread_mutex_lock(&m->lock);
 	while (!r->done && !rig_rmt_job_over(m->job) && err != ETIMEDOUT)
 		err = pthread_cond_timedwait(&m->answered, &m->lock, &end);

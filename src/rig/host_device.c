@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "cond.h"
+#include "plain.h"
 #include "rt.h"
+#include "writable.h"
 
 #define PAGE_BYTES UINT64_C(4096)
 /* From here on memory is worth pages of 2 MiB where the system gives them. */
@@ -107,15 +109,8 @@ static int hot_submit(void *self, uint64_t value, const struct rig_part *parts, 
 	return RIG_COMMITTED;
 }
 
-static int hot_commit(void *self, uint64_t value, const char **failure)
-{
-	(void)self;
-	(void)value;
-	(void)failure;
-	return RIG_OK;
-}
-
-static const struct rig_driver host_hot = {RIG_EDGE_VERSION, hot_room, hot_submit, hot_commit, NULL, NULL};
+static const struct rig_driver host_hot = {
+        RIG_EDGE_VERSION, hot_room, hot_submit, rig_plain_commit, NULL, NULL};
 
 /* ---- Memory ---- */
 
@@ -234,32 +229,11 @@ static int cold_map_peer(void *device, void *other, void *region, void **mapped,
 	return map_over(((struct region *)region)->bytes, mapped);
 }
 
-/* Whether the process may read and write all bytes of [from, to): the system's list of its mappings, which
-   is in the order of addresses. */
-static bool may_write(uint64_t from, uint64_t to)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	uint64_t start, end;
-	char rights[8], line[512];
-
-	if (!maps)
-		return true;
-	while (from < to && fgets(line, sizeof(line), maps))
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &start, &end, rights) == 3 && start <= from &&
-		        end > from) {
-			if (rights[0] != 'r' || rights[1] != 'w')
-				break;
-			from = end;
-		}
-	(void)fclose(maps);
-	return from >= to;
-}
-
 static int cold_map_host(void *device, void *host, uint64_t bytes, void **region, const char **fault)
 {
 	(void)device;
 	(void)fault;
-	if (bytes > UINT64_MAX - (uintptr_t)host || !may_write((uintptr_t)host, (uintptr_t)host + bytes))
+	if (!rig_is_writable(host, bytes))
 		return rig_error_set(RIG_NEVER_MAPS,
 		        "%" PRIu64 " bytes from %p are not all memory that the process may write", bytes,
 		        host);
@@ -308,19 +282,6 @@ static int cold_unload(void *device, void *image, const char **fault)
 	return 0;
 }
 
-/* Everything fits already. */
-static int cold_grow(void *device, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
-        uint64_t *short_bytes, const char **fault)
-{
-	(void)device;
-	(void)parts;
-	(void)nparts;
-	(void)nwaits;
-	(void)short_bytes;
-	(void)fault;
-	return RIG_GROWN;
-}
-
 /* ---- Its life ---- */
 
 static int cold_signaled(void *device, uint64_t *value, const char **fault)
@@ -335,17 +296,11 @@ static int cold_signaled(void *device, uint64_t *value, const char **fault)
 static int cold_sleep(void *device, uint64_t seen, uint64_t still_ms, const char **fault)
 {
 	struct host *host = device;
-	struct timespec end;
 
 	(void)fault;
-	(void)clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += (time_t)(still_ms / 1000);
-	end.tv_nsec += (long)(still_ms % 1000) * 1000000L;
-	end.tv_sec += end.tv_nsec / 1000000000L;
-	end.tv_nsec %= 1000000000L;
 	(void)pthread_mutex_lock(&host->lock);
 	if (still_ms && rig_word_load(host->word) == seen)
-		(void)pthread_cond_clockwait(&host->moved, &host->lock, CLOCK_MONOTONIC, &end);
+		(void)rig_cond_wait_ms(&host->moved, &host->lock, still_ms);
 	(void)pthread_mutex_unlock(&host->lock);
 	return 0;
 }
@@ -380,7 +335,7 @@ static const struct rig_driver_module host_module = {
         .load = cold_load,
         .entry = cold_entry,
         .unload = cold_unload,
-        .grow = cold_grow,
+        .grow = rig_plain_grow,
         .signaled = cold_signaled,
         .sleep = cold_sleep,
         .stop = cold_stop,
@@ -401,7 +356,7 @@ static int make(void *arg, rig_atomic_u64 *word, void **device, char *why, size_
 	host->word = word;
 	host->memory = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX / 2;
 	(void)pthread_mutex_init(&host->lock, NULL);
-	(void)pthread_cond_init(&host->moved, NULL);
+	rig_cond_init(&host->moved);
 	*device = host;
 	return 0;
 }

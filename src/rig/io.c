@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "plain.h"
 #include "rt.h"
 
 /* The C state of such a device, and its handle. The word shows what make found: it has no values. */
@@ -49,15 +50,8 @@ static int hot_submit(void *self, uint64_t value, const struct rig_part *parts, 
 	return RIG_FAILED;
 }
 
-static int hot_commit(void *self, uint64_t value, const char **failure)
-{
-	(void)self;
-	(void)value;
-	(void)failure;
-	return RIG_OK;
-}
-
-static const struct rig_driver io_hot = {RIG_EDGE_VERSION, hot_room, hot_submit, hot_commit, NULL, NULL};
+static const struct rig_driver io_hot = {
+        RIG_EDGE_VERSION, hot_room, hot_submit, rig_plain_commit, NULL, NULL};
 
 /* ---- Memory ---- */
 

@@ -380,8 +380,8 @@ void talk_copy(struct talk *t, uint32_t device, uint64_t value, uint32_t dst, ui
 {
 	struct rig_rmt_part part = {.queue = 1,
 	        .kind = RIG_COPY,
-	        .dst = {RIG_RMT_HERE, dst, 0, bytes},
-	        .src = {RIG_RMT_HERE, src, 0, bytes},
+	        .dst = {.where = RIG_RMT_HERE, .region = dst, .pitch = bytes},
+	        .src = {.where = RIG_RMT_HERE, .region = src, .pitch = bytes},
 	        .row_bytes = bytes,
 	        .rows = 1};
 	struct rig_rmt_work work = {.device = device, .value = value, .nparts = 1, .parts = &part};
