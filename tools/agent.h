@@ -130,9 +130,13 @@ struct kept_region {
 	void *region; /* NULL: the number is free */
 	uint64_t bytes;
 	const struct rig_remote_end *end; /* whose area it is, or NULL */
+	struct device *lender;            /* whose region it maps, or NULL */
+	uint32_t lent;                    /* the number of that */
 	uint32_t holds;
 	bool leaving; /* nobody gets a hold any more */
 };
+
+enum { ITEM_DROP = RIG_RMT_KINDS }; /* an item of the agent's own: the last loan has returned */
 
 struct device {
 	struct session *session;
@@ -149,7 +153,7 @@ struct device {
 	uint32_t slot;
 
 	struct queue hot_queue, cold_queue;
-	struct item *close_item, *lost_item;
+	struct item *close_item, *lost_item, *drop_item;
 	pthread_t hot_thread, cold_thread, done_thread;
 	bool running; /* hot and done threads */
 
@@ -165,6 +169,10 @@ struct device {
 	uint32_t nflying; /* parcels of its staging memory that are under way; under the session's lock */
 	atomic_bool ending;
 	uint32_t holds; /* of other devices' threads that use the handle, and let go before the stop */
+	uint32_t loans; /* mappings by other devices: no region is given back before them */
+	bool stopping;  /* its stop is asked for: nothing else waits any more */
+	bool halted;    /* stopped, and not yet given back */
+	bool over;      /* its work is, once it was stopped */
 	bool open, lost;
 	char reason[RIG_RMT_REASON];
 
@@ -195,14 +203,20 @@ void device_let(struct device *d);
 /* cold.c's: opens, ends. */
 int device_open(struct device *d, struct rig_rmt_facts *facts);
 void device_stop(struct device *d, const char *reason);
-/* The two halves of it: no work runs any more; memory, names and words are given back. False: not open. */
-bool device_halt(struct device *d, const char *reason);
+/* The two halves of it: no work runs any more, and what it borrowed is returned; memory, names and words are
+   given back. Either may come twice. device_stop leaves the second to the last loan's return. */
+void device_halt(struct device *d, const char *reason);
 void device_drop(struct device *d);
+/* Its stop is coming: the cold thread is not to wait for anything else. Any thread. */
+void device_hurry(struct device *d);
 
 /* agent_uses.c: regions and images, and who uses them. */
 /* NULL: there is none of that number, or it is on its way back. *bytes, if not NULL, are its bytes. */
 void *region_hold(struct device *d, uint32_t id, uint64_t *bytes);
 void region_let(struct device *d, uint32_t id);
+/* For another device to map, which holds it until region_return. NULL: none, on its way back, or borrowed. */
+void *region_lend(struct device *d, uint32_t id, uint64_t *bytes);
+void region_return(struct device *d, uint32_t id);
 /* 0 and its number, or -ENOMEM. */
 int region_add(struct device *d, const struct kept_region *region, uint32_t *id);
 /* Off the table, once nothing holds it any more. -ENOENT; -ECANCELED: the device ends first, and gives it

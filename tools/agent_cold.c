@@ -68,6 +68,8 @@ static int do_free(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *
 	if (d->m->free(d->handle, kept.region, &fault) == RIG_FAULT)
 		(void)faulted(d, fault);
 	rig_remote_end_put(kept.end);
+	if (kept.lender)
+		region_return(kept.lender, kept.lent);
 	return 0;
 }
 
@@ -88,10 +90,10 @@ static int answer_mapping(struct device *d, int answer, const struct kept_region
 }
 
 /* By the driver, or as host memory. */
-static int map_theirs(
-        struct device *d, const struct device *other, void *region, uint64_t bytes, struct rig_rmt_out *out)
+static int map_theirs(struct device *d, struct device *other, uint32_t theirs, void *region, uint64_t bytes,
+        struct rig_rmt_out *out)
 {
-	struct kept_region mapped = {.bytes = bytes};
+	struct kept_region mapped = {.bytes = bytes, .lender = other, .lent = theirs};
 	const char *fault = NULL;
 	struct rig_location at;
 	int answer;
@@ -122,10 +124,11 @@ static int do_map_peer(struct device *d, struct rig_rmt_in *in, struct rig_rmt_o
 	/* Its controller may not know yet. */
 	if (!device_hold(other))
 		return device_is_ending(other) ? rig_error_set(-ENOTSUP, "%s is lost", other->name) : -EPROTO;
-	region = region_hold(other, theirs, &bytes);
+	region = region_lend(other, theirs, &bytes);
 	if (region) {
-		err = map_theirs(d, other, region, bytes, out);
-		region_let(other, theirs);
+		err = map_theirs(d, other, theirs, region, bytes, out);
+		if (err)
+			region_return(other, theirs);
 	}
 	device_let(other);
 	return err;
@@ -464,16 +467,16 @@ static void do_stop(struct device *d, const struct item *item)
 
 static bool take(struct device *d, const struct item *item)
 {
-	bool halted;
-
 	switch (item->kind) {
 	case RIG_RMT_CLOSE:
 		/* A controller that vanished leaves work: for it, that is a reason. */
-		halted = device_halt(d, d->session->reason[0] ? d->session->reason : NULL);
+		device_halt(d, d->session->reason[0] ? d->session->reason : NULL);
 		session_await_halts(d->session);
-		if (halted)
-			device_drop(d);
+		device_drop(d);
 		return false;
+	case ITEM_DROP:
+		device_drop(d);
+		break;
 	case RIG_RMT_LOST:
 		device_stop(d, d->reason);
 		break;

@@ -29,7 +29,9 @@ struct device *device_make(struct session *session, uint32_t id, const char *nam
 	rig_cond_init(&d->changed);
 	d->close_item = queue_item(RIG_RMT_CLOSE);
 	d->lost_item = queue_item(RIG_RMT_LOST);
-	if (d->close_item && d->lost_item && !rig_thread_start(&d->cold_thread, RIG_THREAD_ANY, cold_run, d))
+	d->drop_item = queue_item(ITEM_DROP);
+	if (d->close_item && d->lost_item && d->drop_item &&
+	        !rig_thread_start(&d->cold_thread, RIG_THREAD_ANY, cold_run, d))
 		return d;
 	device_free(d);
 	return NULL;
@@ -38,6 +40,7 @@ struct device *device_make(struct session *session, uint32_t id, const char *nam
 /* What is asked already is answered before, or finds no device. */
 void device_close(struct device *d)
 {
+	device_hurry(d);
 	queue_put(&d->cold_queue, d->close_item);
 	d->close_item = NULL;
 }
@@ -53,6 +56,7 @@ void device_free(struct device *d)
 	queue_fini(&d->cold_queue);
 	free(d->close_item);
 	free(d->lost_item);
+	free(d->drop_item);
 	(void)pthread_cond_destroy(&d->changed);
 	(void)pthread_mutex_destroy(&d->lock);
 	(void)pthread_mutex_destroy(&d->turn);
@@ -145,6 +149,14 @@ static void await_holds(struct device *d)
 	(void)pthread_mutex_lock(&d->lock);
 	while (d->holds)
 		(void)pthread_cond_wait(&d->changed, &d->lock);
+	(void)pthread_mutex_unlock(&d->lock);
+}
+
+void device_hurry(struct device *d)
+{
+	(void)pthread_mutex_lock(&d->lock);
+	d->stopping = true;
+	(void)pthread_cond_broadcast(&d->changed);
 	(void)pthread_mutex_unlock(&d->lock);
 }
 
@@ -342,12 +354,31 @@ static void strand_pending(struct device *d)
 	}
 }
 
+/* Of a device whose work is over. Two devices may have lent to each other, so this does not wait for what is
+   lent. */
+static void return_borrowed(struct device *d)
+{
+	const char *fault = NULL;
+	uint32_t i;
+
+	for (i = 0; i < d->nregions; i++) {
+		struct kept_region kept = d->regions[i];
+
+		if (!kept.region || !kept.lender)
+			continue;
+		(void)pthread_mutex_lock(&d->lock);
+		memset(&d->regions[i], 0, sizeof(kept));
+		(void)pthread_mutex_unlock(&d->lock);
+		(void)d->m->free(d->handle, kept.region, &fault);
+		region_return(kept.lender, kept.lent);
+	}
+}
+
 static void drop_all(struct device *d)
 {
 	const char *fault = NULL;
 	uint32_t i;
 
-	drop_pending(d);
 	staging_drop(d);
 	for (i = 0; i < d->nimages; i++) {
 		if (d->images[i].image)
@@ -364,15 +395,15 @@ static void drop_all(struct device *d)
 		(void)d->m->free(d->handle, d->facts.word, &fault);
 }
 
-bool device_halt(struct device *d, const char *reason)
+void device_halt(struct device *d, const char *reason)
 {
-	bool open;
+	bool running;
 
 	(void)pthread_mutex_lock(&d->lock);
-	open = d->open;
+	running = d->open && !d->halted;
 	(void)pthread_mutex_unlock(&d->lock);
-	if (!open)
-		return false;
+	if (!running)
+		return;
 	end_threads(d);
 	if (d->running) {
 		(void)pthread_join(d->hot_thread, NULL);
@@ -382,37 +413,59 @@ bool device_halt(struct device *d, const char *reason)
 	await_holds(d);
 	parcels_halt(d);
 	d->m->stop(d->handle, reason);
-	return true;
+	d->over = is_over(d);
+	if (d->over) {
+		drop_pending(d);
+		return_borrowed(d);
+	} else {
+		strand_pending(d);
+	}
+	(void)pthread_mutex_lock(&d->lock);
+	d->halted = true;
+	(void)pthread_mutex_unlock(&d->lock);
+}
+
+/* Other devices' threads may return what they borrowed. */
+static void free_tables(struct device *d)
+{
+	(void)pthread_mutex_lock(&d->lock);
+	d->open = d->halted = false;
+	free(d->regions);
+	free(d->images);
+	free(d->functions);
+	d->regions = NULL;
+	d->images = NULL;
+	d->functions = NULL;
+	d->nregions = d->nimages = d->nfunctions = 0;
+	(void)pthread_mutex_unlock(&d->lock);
+	rig_rmt_out_free(&d->code);
 }
 
 void device_drop(struct device *d)
 {
-	if (is_over(d)) {
+	if (!d->halted)
+		return;
+	if (d->over) {
 		drop_all(d);
 		d->m->release(d->handle);
 		agent_give_word(d->session->agent, d->slot);
 		agent_give(d->session, d->name);
 	} else {
-		strand_pending(d);
 		agent_keep(d->session, d->name);
 		agent_log(d->session->agent, "%s: its work may still run; its memory and its name stay taken",
 		        d->name);
 	}
-	(void)pthread_mutex_lock(&d->lock);
-	d->open = false;
-	(void)pthread_mutex_unlock(&d->lock);
-	free(d->regions);
-	free(d->images);
-	free(d->functions);
-	rig_rmt_out_free(&d->code);
-	d->regions = NULL;
-	d->images = NULL;
-	d->functions = NULL;
-	d->nregions = d->nimages = d->nfunctions = 0;
+	free_tables(d);
 }
 
 void device_stop(struct device *d, const char *reason)
 {
-	if (device_halt(d, reason))
+	bool lent;
+
+	device_halt(d, reason);
+	(void)pthread_mutex_lock(&d->lock);
+	lent = d->loans;
+	(void)pthread_mutex_unlock(&d->lock);
+	if (!lent)
 		device_drop(d);
 }

@@ -58,12 +58,13 @@ int agent_serve(struct agent *agent, const struct rig_opener *opener, bool host)
 	return 0;
 }
 
-/* Its controller may have vanished this moment, and the agent not have noticed: some looks. With the lock. */
-static void await_end(struct agent *agent, const struct served *served, const struct session *session)
+/* Its controller may have vanished this moment, and the agent not have noticed; or its memory be on its way
+   back from other devices: some looks. With the lock. */
+static void await_end(struct agent *agent, const struct served *served)
 {
 	unsigned looks = 0;
 
-	while (served->holder && served->holder != session && looks < OPEN_LOOKS) {
+	while (served->holder && looks < OPEN_LOOKS) {
 		struct timespec end;
 
 		(void)clock_gettime(CLOCK_REALTIME, &end);
@@ -86,10 +87,13 @@ int agent_take(struct session *session, const char *name, struct served **served
 		return rig_error_set(-ENOENT, "the agent serves no %s", name);
 	(void)pthread_mutex_lock(&agent->lock);
 	if (!found->host) {
-		await_end(agent, found, session);
+		await_end(agent, found);
 		if (found->stuck)
 			err = rig_error_set(
 			        -EBUSY, "%s could not be stopped: restart its machine's agent", name);
+		else if (found->holder == session)
+			err = rig_error_set(
+			        -EBUSY, "%s is open, or other devices still have its memory", name);
 		else if (found->holder)
 			err = rig_error_set(-EBUSY, "%s is open for another job", name);
 		else

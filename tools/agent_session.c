@@ -231,6 +231,8 @@ static int to_device(struct session *s, uint8_t kind, const uint8_t *payload, si
 	d = in.bad ? NULL : session_device(s, id);
 	if (!d)
 		return -EPROTO;
+	if (kind == RIG_RMT_STOP)
+		device_hurry(d);
 	if (queue_push(hot ? &d->hot_queue : &d->cold_queue, kind, payload, n))
 		return 0;
 	/* Work of a device that is ending goes nowhere; who waits for its bytes is told. */

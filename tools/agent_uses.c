@@ -37,6 +37,41 @@ void *region_hold(struct device *d, uint32_t id, uint64_t *bytes)
 	return region;
 }
 
+void *region_lend(struct device *d, uint32_t id, uint64_t *bytes)
+{
+	struct kept_region *kept;
+	void *region = NULL;
+
+	(void)pthread_mutex_lock(&d->lock);
+	kept = find_region(d, id);
+	if (kept && !kept->leaving && !kept->lender) {
+		kept->holds++;
+		d->loans++;
+		region = kept->region;
+		*bytes = kept->bytes;
+	}
+	(void)pthread_mutex_unlock(&d->lock);
+	return region;
+}
+
+/* The lender may have been given back meanwhile, with the session's other devices. */
+void region_return(struct device *d, uint32_t id)
+{
+	struct kept_region *kept;
+
+	(void)pthread_mutex_lock(&d->lock);
+	kept = find_region(d, id);
+	if (kept)
+		kept->holds--;
+	d->loans--;
+	if (!d->loans && d->halted && d->drop_item) {
+		queue_put(&d->cold_queue, d->drop_item);
+		d->drop_item = NULL;
+	}
+	(void)pthread_cond_broadcast(&d->changed);
+	(void)pthread_mutex_unlock(&d->lock);
+}
+
 /* With the lock. */
 static void let(struct device *d, bool image, uint32_t id)
 {
@@ -86,7 +121,7 @@ int region_add(struct device *d, const struct kept_region *region, uint32_t *id)
 /* With the lock; *holds is of what cannot move, for only the calling thread changes the tables. */
 static int await_none(struct device *d, const uint32_t *holds)
 {
-	while (*holds && !device_is_ending(d))
+	while (*holds && !device_is_ending(d) && !d->stopping)
 		(void)pthread_cond_wait(&d->changed, &d->lock);
 	return *holds ? -ECANCELED : 0;
 }

@@ -301,6 +301,11 @@ static uint32_t number_of(const struct rig_rmt_out *payload)
 	return rig_rmt_get32(&in);
 }
 
+uint32_t talk_number(struct talk *t, uint32_t request)
+{
+	return number_of(&t->payloads[request]);
+}
+
 uint32_t talk_alloc(struct talk *t, uint32_t device, uint64_t bytes)
 {
 	struct rig_rmt_out out = {0};
@@ -328,6 +333,16 @@ void talk_free(struct talk *t, uint32_t device, uint32_t region)
 void talk_unload(struct talk *t, uint32_t device, uint32_t image)
 {
 	tell(t, RIG_RMT_UNLOAD, device, image);
+}
+
+uint32_t talk_map(struct talk *t, uint32_t device, uint32_t other, uint32_t region)
+{
+	struct rig_rmt_out out = {0};
+
+	rig_rmt_put32(&out, device);
+	rig_rmt_put32(&out, other);
+	rig_rmt_put32(&out, region);
+	return number_of(demand(t, RIG_RMT_MAP_PEER, &out));
 }
 
 uint32_t talk_stop(struct talk *t, uint32_t device)

@@ -84,6 +84,8 @@ void talk_send(struct talk *t, uint8_t kind, struct rig_rmt_out *out);
 uint32_t talk_ask(struct talk *t, uint8_t kind, struct rig_rmt_out *out);
 /* The answer's status; the payload is in `payloads`. */
 int talk_await(struct talk *t, uint32_t request);
+/* The first number of an answer's payload. */
+uint32_t talk_number(struct talk *t, uint32_t request);
 /* Takes messages until the value is reached. */
 void talk_await_value(struct talk *t, uint32_t device, uint64_t value);
 void talk_await_lost(struct talk *t, uint32_t device);
@@ -95,6 +97,7 @@ void talk_ping(struct talk *t);
 void talk_open(struct talk *t, const char *name);
 uint32_t talk_alloc(struct talk *t, uint32_t device, uint64_t bytes);
 void talk_free(struct talk *t, uint32_t device, uint32_t region);
+uint32_t talk_map(struct talk *t, uint32_t device, uint32_t other, uint32_t region);
 uint32_t talk_stop(struct talk *t, uint32_t device); /* the request */
 uint32_t talk_load(struct talk *t, uint32_t device); /* the drivers' binary */
 struct rig_rmt_entry talk_entry(struct talk *t, uint32_t device, uint32_t image, const char *name);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An agent of test drivers (polled.h), which have what no board of this machine has. `polled-agent KEYFILE
- * [OPTIONS ...]` serves P0 with the first options (polled_parse), P1 with the second, and so on, until SIGTERM.
+ * An agent of test drivers (polled.h), which have what no board of this machine has.
+ *   polled-agent KEYFILE [OPTIONS ...]
+ * serves P0 with the first options (polled_parse), P1 with the second, and so on, until SIGTERM.
  */
 #include <signal.h>
 #include <stdio.h>
