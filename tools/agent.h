@@ -269,6 +269,7 @@ struct peer {
 	uint32_t machine;
 	bool came; /* it dialled this agent, and is told that it is let in */
 	struct rig_rmt_chan *chan;
+	struct rig_rmt_post post; /* refusals: a reader's, too */
 	pthread_t thread, beat;
 };
 

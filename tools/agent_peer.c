@@ -197,19 +197,25 @@ void fetch_drop_all(struct session *s)
 	}
 }
 
-static struct rig_rmt_chan *chan_to(struct session *s, uint32_t machine)
+/* NULL: there is no connection to it. */
+static struct peer *peer_to(struct session *s, uint32_t machine)
 {
-	struct peer *peers;
-	struct rig_rmt_chan *chan = NULL;
+	struct peer *peer = NULL;
 	uint32_t i;
 
 	(void)pthread_mutex_lock(&s->lock);
-	peers = s->peers;
-	for (i = 0; i < s->npeers && !chan; i++)
-		if (peers[i].machine == machine)
-			chan = peers[i].chan;
+	for (i = 0; i < s->npeers && !peer; i++)
+		if (s->peers[i].machine == machine)
+			peer = &s->peers[i];
 	(void)pthread_mutex_unlock(&s->lock);
-	return chan;
+	return peer;
+}
+
+static struct rig_rmt_chan *chan_to(struct session *s, uint32_t machine)
+{
+	struct peer *peer = peer_to(s, machine);
+
+	return peer ? peer->chan : NULL;
 }
 
 int fetch_send(struct session *s, uint32_t machine, uint32_t id, const uint8_t *bytes, uint64_t n)
@@ -246,19 +252,21 @@ int fetch_send(struct session *s, uint32_t machine, uint32_t id, const uint8_t *
 void fetch_refuse(struct session *s, uint32_t machine, uint32_t id, const char *why)
 {
 	uint32_t self = (uint32_t)strtoul(s->join.machine, NULL, 10);
-	struct rig_rmt_chan *chan = machine == self ? NULL : chan_to(s, machine);
-	struct rig_rmt_out head = {0};
+	struct peer *peer = machine == self ? NULL : peer_to(s, machine);
+	struct rig_rmt_out out = {0};
 
 	if (machine == self) {
 		(void)fetch_fail(s, id, (const uint8_t *)why, strlen(why));
 		return;
 	}
-	rig_rmt_put32(&head, id);
-	rig_rmt_put64(&head, 0);
-	rig_rmt_put64(&head, 0);
-	if (chan && !head.bad)
-		(void)rig_rmt_chan_send(chan, RIG_RMT_FETCHED, head.at, head.used, why, strlen(why));
-	rig_rmt_out_free(&head);
+	rig_rmt_put32(&out, id);
+	rig_rmt_put64(&out, 0);
+	rig_rmt_put64(&out, 0);
+	rig_rmt_put_bytes(&out, why, strlen(why));
+	if (out.bad ||
+	        (peer && rig_rmt_post_send(&peer->post, peer->chan, RIG_RMT_FETCHED, out.at, out.used)))
+		session_fail(s, "the agent has no memory to refuse a fetch");
+	rig_rmt_out_free(&out);
 }
 
 void peer_send(struct session *s, uint32_t machine, uint8_t kind, const struct rig_rmt_out *out)
@@ -351,6 +359,7 @@ static int add_peer(struct session *s, uint32_t machine, struct rig_rmt_chan *ch
 	if (s->peers && s->npeers < AGENT_MACHINES && !atomic_load(&s->ended)) {
 		p = &s->peers[s->npeers];
 		*p = (struct peer){.session = s, .machine = machine, .came = came, .chan = chan};
+		rig_rmt_post_init(&p->post);
 		err = rig_thread_start(&p->thread, RIG_THREAD_ANY, peer_run, p);
 		if (!err && rig_thread_start(&p->beat, RIG_THREAD_ANY, beat_run, p)) {
 			rig_rmt_chan_shut(chan);
@@ -358,6 +367,8 @@ static int add_peer(struct session *s, uint32_t machine, struct rig_rmt_chan *ch
 		}
 		if (!err)
 			s->npeers++;
+		else
+			rig_rmt_post_fini(&p->post);
 	} else {
 		err = -ENOSPC;
 	}
@@ -492,8 +503,10 @@ void peers_free(struct session *s)
 {
 	uint32_t i;
 
-	for (i = 0; i < s->npeers; i++)
+	for (i = 0; i < s->npeers; i++) {
+		rig_rmt_post_fini(&s->peers[i].post);
 		rig_rmt_chan_free(s->peers[i].chan);
+	}
 	free(s->peers);
 	s->peers = NULL;
 	s->npeers = 0;
