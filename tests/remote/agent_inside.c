@@ -248,10 +248,15 @@ int talk_await(struct talk *t, uint32_t request)
 	return t->answers[request].status;
 }
 
-void talk_await_value(struct talk *t, uint32_t device, uint64_t value)
+void talk_await_end(struct talk *t, uint32_t device, uint64_t value)
 {
 	while (t->reached[device] < value && !t->over && !t->lost[device])
 		take(t);
+}
+
+void talk_await_value(struct talk *t, uint32_t device, uint64_t value)
+{
+	talk_await_end(t, device, value);
 	if (t->reached[device] < value)
 		fail_msg("value %llu is not reached: %s", (unsigned long long)value, t->reason);
 }

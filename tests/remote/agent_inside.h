@@ -88,6 +88,8 @@ int talk_await(struct talk *t, uint32_t request);
 uint32_t talk_number(struct talk *t, uint32_t request);
 /* Takes messages until the value is reached. */
 void talk_await_value(struct talk *t, uint32_t device, uint64_t value);
+/* Until it is, or the device is lost or the job over. */
+void talk_await_end(struct talk *t, uint32_t device, uint64_t value);
 void talk_await_lost(struct talk *t, uint32_t device);
 void talk_await_over(struct talk *t);
 
