@@ -62,6 +62,18 @@ static int link_step(struct rig_rmt_machine *m, enum rig_rmt_rail_op op, uint32_
 	return rig_rmt_rail_ask(m, &r, NULL, NULL, out);
 }
 
+/* The last step failed: the other side's link stands, nobody can take it back, and its end would fail that
+   side's rails a moment later, for a reason that says less. */
+static int fail_half(struct rig_rmt_machine *m, const char *other)
+{
+	char why[RIG_RMT_REASON];
+
+	(void)snprintf(why, sizeof(why), "%s", rig_error());
+	rig_rmt_job_fail(m->job, "machine %s did not finish a link of rails that stands at %s: %s", m->name,
+	        other, why);
+	return rig_rmt_over_error(m->job);
+}
+
 int rig_rmt_rails_link_machines(
         struct rig_rmt_rails *rails, struct rig_rmt_machine *a, struct rig_rmt_machine *b)
 {
@@ -77,8 +89,8 @@ int rig_rmt_rails_link_machines(
 		err = link_step(b, RIG_RMT_RAIL_ACCEPT, a->index, a->name, &offer, &answer);
 	if (!err)
 		err = link_step(a, RIG_RMT_RAIL_FINISH, b->index, b->name, &answer, NULL);
-	if (!err)
-		err = link_step(b, RIG_RMT_RAIL_FINISH, a->index, a->name, NULL, NULL);
+	if (!err && link_step(b, RIG_RMT_RAIL_FINISH, a->index, a->name, NULL, NULL))
+		err = fail_half(b, a->name);
 	atomic_store(&rails->linked[a->index * n + b->index], !err);
 	atomic_store(&rails->linked[b->index * n + a->index], !err);
 	return err;
@@ -124,8 +136,8 @@ static int finish_here(
 
 	if (!err)
 		err = rig_rail_link_finish(link, &answer, &deadline);
-	if (!err)
-		err = link_step(m, RIG_RMT_RAIL_FINISH, RIG_RMT_HERE_PEER, "the controller", NULL, NULL);
+	if (!err && link_step(m, RIG_RMT_RAIL_FINISH, RIG_RMT_HERE_PEER, "the controller", NULL, NULL))
+		err = fail_half(m, "the controller");
 	return err;
 }
 

@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
+#include "rail.h"
 #include "remote_support.h"
 #include "rmt_chan.h"
 #include "rmt_frames.h"
@@ -256,17 +258,18 @@ static int send_lost(struct rig_rmt_chan *chan)
 	return err;
 }
 
-static int open_lost(struct rig_rmt_chan *chan, uint32_t request)
+static int open_fake(struct rig_rmt_chan *chan, uint32_t request, bool lost)
 {
-	static const struct rig_rmt_facts facts = {.name = "LOST",
+	const struct rig_rmt_facts facts = {.name = "LOST",
 	        .arch = "none",
+	        .host = !lost,
 	        .budget = 1 << 20,
 	        .nqueues = 1,
 	        .queues = {{"COPY:0", RIG_RUNS(RIG_COPY)}},
 	        .has_copy_engine = true,
 	        .alignment = 64};
 	struct rig_rmt_out out = {0};
-	int err = send_lost(chan);
+	int err = lost ? send_lost(chan) : 0;
 
 	rig_rmt_facts_put(&out, &facts);
 	if (!err)
@@ -275,7 +278,9 @@ static int open_lost(struct rig_rmt_chan *chan, uint32_t request)
 	return err;
 }
 
-static int lose_at_once(struct rig_rmt_chan *chan)
+/* Answers as an agent whose devices have no memory, but for rails. */
+static int serve(struct rig_rmt_chan *chan, bool lost,
+        int (*rail)(struct rig_rmt_chan *chan, uint32_t request, struct rig_rmt_in *in))
 {
 	const struct rig_rmt_out clock = {.at = (uint8_t[8]){0}, .used = 8}, none = {0};
 	const uint8_t *bytes;
@@ -292,11 +297,80 @@ static int lose_at_once(struct rig_rmt_chan *chan)
 		if (!err && kind == RIG_RMT_PING)
 			err = answer_to(chan, request, 0, &clock);
 		else if (!err && kind == RIG_RMT_OPEN)
-			err = open_lost(chan, request);
+			err = open_fake(chan, request, lost);
+		else if (!err && kind == RIG_RMT_RAIL && rail)
+			err = rail(chan, request, &in);
 		else if (!err && (kind == RIG_RMT_ALLOC || kind == RIG_RMT_STOP))
 			err = answer_to(chan, request, kind == RIG_RMT_ALLOC ? -ENOMEM : 0, &none);
 	}
 	return err;
+}
+
+static int lose_at_once(struct rig_rmt_chan *chan)
+{
+	return serve(chan, true, NULL);
+}
+
+static struct rig_rails *half_engine;
+static struct rig_rail_link *half_link;
+
+/* Its link stands, and it says that it does not. */
+static int finish_half(struct rig_rmt_chan *chan, uint32_t request, struct rig_rmt_in *in)
+{
+	static const struct rig_rails_options options = {.provider = "tcp", .node = "127.0.0.1"};
+	struct rig_deadline deadline = rig_deadline_in(NULL, 60 * RIG_NS_PER_S);
+	struct rig_rail_blob offer, blob = {0};
+	struct rig_rmt_out out = {0};
+	struct rig_rmt_rail *r = malloc(sizeof(*r));
+	int err = r ? rig_rmt_rail_parse(in, r) : -ENOMEM;
+
+	if (!err && r->op == RIG_RMT_RAIL_ACCEPT) {
+		offer.bytes = r->nblob;
+		memcpy(offer.at, r->blob, r->nblob);
+		err = rig_rails_open(&options, &half_engine);
+		if (!err)
+			err = rig_rail_link_accept(half_engine, "the controller", &offer, &blob, &half_link);
+		rig_rmt_put_bytes(&out, blob.at, blob.bytes);
+		if (!err)
+			err = answer_to(chan, request, 0, &out);
+		if (!err)
+			err = rig_rail_link_finish(half_link, NULL, &deadline);
+	} else if (!err) {
+		err = answer_to(chan, request, r->op == RIG_RMT_RAIL_FINISH ? -EAGAIN : 0, &out);
+	}
+	rig_rmt_out_free(&out);
+	free(r);
+	return err;
+}
+
+static int link_half(struct rig_rmt_chan *chan)
+{
+	return serve(chan, false, finish_half);
+}
+
+static void half_a_link_of_rails_fails_the_job_with_who_did_not_finish_it(void **state)
+{
+	const struct rig_remote_transfer one = {.length = 64};
+	const struct rig_remote_host *host;
+	const struct rig_remote_rail *rail;
+	struct rig_remote_job *job;
+	struct rig_device *d;
+	struct fake f;
+	const char *names[] = {f.name};
+	char name[128];
+
+	(void)state;
+	fake_start(&f, link_half);
+	sys_ok(rig_remote_connect(names, 1, remote_key(), &quick, &job));
+	snprintf(name, sizeof(name), "LOST@%s", f.name);
+	sys_ok(rig_remote_open(job, name, &d));
+	host = remote_host(d);
+	assert_int_equal(host->rail(host->self, NULL, &one, 1, NULL, 0, &rail), -ECONNABORTED);
+	assert_failed(job, "did not finish a link of rails that stands at the controller");
+	rig_device_put(d);
+	rig_remote_close(job);
+	fake_end(&f);
+	rig_rails_close(half_engine);
 }
 
 static void a_device_that_is_lost_while_it_is_opened_is_lost_here(void **state)
@@ -635,6 +709,7 @@ int main(void)
 	        cmocka_unit_test(a_strangers_bytes_end_its_own_connection_alone),
 	        cmocka_unit_test(a_peer_that_keeps_to_nothing_fails_the_connect_with_what_it_did),
 	        cmocka_unit_test(a_device_that_is_lost_while_it_is_opened_is_lost_here),
+	        cmocka_unit_test(half_a_link_of_rails_fails_the_job_with_who_did_not_finish_it),
 	        cmocka_unit_test(a_killed_agent_fails_the_job_and_no_wait_hangs),
 	        cmocka_unit_test(a_stopped_agent_is_silent_and_fails_the_job),
 	        cmocka_unit_test(a_lost_device_is_its_own_loss),
