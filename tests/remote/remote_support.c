@@ -88,7 +88,7 @@ int remote_end(void **state, struct agent_process *agents, uint32_t n)
 struct rig_remote_job *remote_connect(
         struct agent_process *agents, uint32_t n, const struct rig_remote_options *options)
 {
-	const char *names[16];
+	const char *names[REMOTE_MOST];
 	struct rig_remote_job *job;
 	uint32_t i;
 

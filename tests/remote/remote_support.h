@@ -7,6 +7,8 @@
 #include "rig_remote.h"
 #include "system_device.h"
 
+enum { REMOTE_MOST = 24 }; /* agents of a job */
+
 struct agent_process {
 	struct sys_process process;
 	char name[64]; /* HOST:PORT */

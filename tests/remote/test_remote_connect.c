@@ -15,7 +15,7 @@
 #include "remote_relay.h"
 #include "remote_support.h"
 
-enum { AGENTS = 5, SILENCE_MS = 1500, LONG_MS = 3 * SILENCE_MS, BYTES = 3000 };
+enum { AGENTS = 5, MANY = 20, SILENCE_MS = 1500, LONG_MS = 3 * SILENCE_MS, BYTES = 3000 };
 
 static struct agent_process agents[AGENTS];
 static unsigned idle_descriptors[AGENTS];
@@ -95,6 +95,29 @@ static void each_two_machines_of_a_job_are_linked(void **state)
 		check_links(job, agents, n);
 		rig_remote_close(job);
 	}
+}
+
+/* More than an agent takes jobs: connections of other agents are none. The last one copies from the first. */
+static void a_job_has_more_machines_than_an_agent_has_jobs(void **state)
+{
+	struct agent_process *many = calloc(MANY, sizeof(*many));
+	struct rig_remote_job *job;
+	struct rig_device *first, *last;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < MANY; i++)
+		remote_agent(&many[i], "");
+	job = remote_connect(many, MANY, NULL);
+	first = remote_open(job, "CPU", &many[0]);
+	last = remote_open(job, "CPU", &many[MANY - 1]);
+	copy_between(first, last, 1);
+	sys_close(first);
+	sys_close(last);
+	rig_remote_close(job);
+	for (i = 0; i < MANY; i++)
+		remote_agent_end(&many[i]);
+	free(many);
 }
 
 /* ---- At the same time ---- */
@@ -260,6 +283,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(each_two_machines_of_a_job_are_linked),
+	        cmocka_unit_test(a_job_has_more_machines_than_an_agent_has_jobs),
 	        cmocka_unit_test(machines_are_dialled_at_the_same_time),
 	        cmocka_unit_test(a_connect_may_take_longer_than_the_silence_that_ends_a_job),
 	        cmocka_unit_test(a_machine_that_is_not_there_is_named_and_nothing_is_left),
