@@ -445,15 +445,16 @@ void device_drop(struct device *d)
 {
 	if (!d->halted)
 		return;
-	if (d->over) {
+	/* At the session's end only what could not be stopped has not returned what it borrowed. */
+	if (d->over && !d->loans) {
 		drop_all(d);
 		d->m->release(d->handle);
 		agent_give_word(d->session->agent, d->slot);
 		agent_give(d->session, d->name);
 	} else {
 		agent_keep(d->session, d->name);
-		agent_log(d->session->agent, "%s: its work may still run; its memory and its name stay taken",
-		        d->name);
+		agent_log(d->session->agent,
+		        "%s: work may still run on its memory, which stays taken with its name", d->name);
 	}
 	free_tables(d);
 }

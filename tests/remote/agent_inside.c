@@ -75,14 +75,26 @@ struct inside *inside_start(const char *const *options, const struct rig_opener 
 	return in;
 }
 
-void inside_end(struct inside *in)
+static void end_accepting(struct inside *in)
 {
-	unsigned i;
-
 	assert_int_equal(eventfd_write(in->ending, 1), 0);
 	(void)pthread_join(in->thread, NULL);
 	(void)close(in->listener);
 	(void)close(in->ending);
+}
+
+void inside_end_stuck(struct inside *in)
+{
+	end_accepting(in);
+	assert_false(agent_end(&in->agent, END_S));
+	assert_int_equal(in->agent.nsessions, 0);
+}
+
+void inside_end(struct inside *in)
+{
+	unsigned i;
+
+	end_accepting(in);
 	assert_true(agent_end(&in->agent, END_S));
 	for (i = 0; i < INSIDE_DRIVERS; i++) {
 		if (polled_breach(in->drivers[i]))

@@ -48,6 +48,8 @@ struct inside {
 struct inside *inside_start(const char *const *options, const struct rig_opener *(*edit)(struct polled *p));
 /* Ends it: all is stopped, given back, and no driver saw a breach of the contract. */
 void inside_end(struct inside *in);
+/* The same where a device could not be stopped, of which the agent says so: what it has stays. */
+void inside_end_stuck(struct inside *in);
 /* Waits until the driver has got so many calls. */
 void inside_await(struct inside *in, unsigned driver, enum polled_call call, unsigned n);
 /* Looks for a while whether it gets another one: a fault would soon show. */

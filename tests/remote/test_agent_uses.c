@@ -2,6 +2,7 @@
 /* What of a device is used is not given back meanwhile, whatever a controller says and whichever device
    ends. */
 #include "agent_inside.h"
+#include "system.h"
 
 enum { BYTES = 4096 };
 
@@ -226,6 +227,32 @@ static void devices_that_have_mapped_each_others_memory_both_end(void **state)
 	inside_end(in);
 }
 
+static void memory_that_a_device_which_does_not_stop_has_mapped_stays(void **state)
+{
+	static const char *const stuck[INSIDE_DRIVERS] = {"", "lie=stop_short"};
+	struct inside *in;
+	struct talk t;
+	uint32_t mapped, own;
+
+	(void)state;
+	/* What such a device has stays, and nothing names it. */
+	if (SYS_ASAN)
+		skip();
+	in = inside_start(stuck, NULL);
+	talk_begin(&t, in, 1);
+	talk_open(&t, "P0");
+	talk_open(&t, "P1");
+	mapped = talk_map(&t, 1, 0, talk_alloc(&t, 0, BYTES));
+	own = talk_alloc(&t, 1, BYTES);
+	polled_gate(in->drivers[1], 0);
+	talk_copy(&t, 1, 1, mapped, own, BYTES);
+	inside_await(in, 1, POLLED_SUBMIT, 1);
+	talk_end(&t);
+	inside_end_stuck(in);
+	assert_int_equal(polled_count(in->drivers[0], POLLED_FREE), 0);
+	assert_int_equal(polled_count(in->drivers[0], POLLED_RELEASE), 0);
+}
+
 static void code_that_work_under_way_launches_is_not_unloaded(void **state)
 {
 	struct inside *in = inside_start(plain, NULL);
@@ -260,6 +287,7 @@ int main(void)
 	        cmocka_unit_test(an_end_does_not_wait_for_memory_on_its_way_back),
 	        cmocka_unit_test(memory_that_another_device_has_mapped_outlives_its_own_device),
 	        cmocka_unit_test(devices_that_have_mapped_each_others_memory_both_end),
+	        cmocka_unit_test(memory_that_a_device_which_does_not_stop_has_mapped_stays),
 	        cmocka_unit_test(code_that_work_under_way_launches_is_not_unloaded),
 	};
 
