@@ -23,3 +23,7 @@ target_link_libraries(remote_conform PRIVATE rig_headers rig_options rig_edge
   $<TARGET_FILE:folder_base> PkgConfig::SODIUM Threads::Threads ${CMAKE_DL_LIBS})
 add_dependencies(remote_conform folder_remote rig-conform)
 set_target_properties(remote_conform PROPERTIES PREFIX "")
+
+# The same with two agents and the library's controller.
+rig_test(test_agent_parcels SOURCES test_agent_parcels.c agent_inside.c LINKS test_polled test_system folder_agent LABEL remote
+  TIMEOUT 600)
