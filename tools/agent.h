@@ -107,6 +107,8 @@ struct pending {
 	uint32_t nlaunches;
 	struct staging *in, *out;
 	struct uses uses;
+	struct rig_rmt_wait *waits; /* that its work had for other devices */
+	uint32_t nwaits;
 	uint64_t out_bytes;
 	struct outgoing *outgoing;
 	uint32_t noutgoing;
@@ -164,6 +166,7 @@ struct device {
 	pthread_cond_t changed; /* a value is handed over or reached, a hold let go, or it is ending */
 	struct pending *head, **tail;
 	uint64_t handed; /* the controller's last value handed over */
+	uint64_t told;   /* and the last that it was told is reached */
 	struct staging *free;
 	uint64_t free_bytes;
 	uint32_t nflying; /* parcels of its staging memory that are under way; under the session's lock */

@@ -47,9 +47,11 @@ static bool await(struct device *d, uint64_t value)
 	return true;
 }
 
-static void remove_first(struct device *d)
+static void remove_first(struct device *d, const struct pending *p)
 {
 	(void)pthread_mutex_lock(&d->lock);
+	if (!p->own)
+		d->told = p->value;
 	d->head = d->head->next;
 	if (!d->head)
 		d->tail = &d->head;
@@ -152,6 +154,22 @@ static void say_reached(struct device *d, struct pending *p)
 	free(r);
 }
 
+/* A controller that learns of a value takes for reached what its work waited for. That is complete, and about to
+   be told by its device's own thread, which waits for earlier values alone. */
+static void await_told(struct device *d, const struct pending *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->nwaits; i++) {
+		struct device *other = session_device(d->session, p->waits[i].device);
+
+		(void)pthread_mutex_lock(&other->lock);
+		while (other->told < p->waits[i].value && !device_is_ending(other) && !device_is_ending(d))
+			(void)rig_cond_wait_ms(&other->changed, &other->lock, LOOK_MS);
+		(void)pthread_mutex_unlock(&other->lock);
+	}
+}
+
 static void complete(struct device *d, struct pending *p)
 {
 	uses_let(d, &p->uses);
@@ -161,9 +179,11 @@ static void complete(struct device *d, struct pending *p)
 		(void)fetch_send(d->session, p->machine, p->fetch, p->out->host, p->out_bytes);
 	if (!p->own && p->out)
 		send_bytes(d, p);
-	if (!p->own)
+	if (!p->own) {
+		await_told(d, p);
 		say_reached(d, p);
-	remove_first(d);
+	}
+	remove_first(d, p);
 	pending_free(d, p);
 }
 

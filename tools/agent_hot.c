@@ -587,11 +587,24 @@ static int note_outgoing(const struct rig_rmt_work *work, struct pending *p)
 	return p->outgoing ? 0 : -ENOMEM;
 }
 
+static int note_waits(const struct rig_rmt_work *work, struct pending *p)
+{
+	if (!work->nwaits)
+		return 0;
+	p->waits = malloc(work->nwaits * sizeof(*p->waits));
+	if (!p->waits)
+		return -ENOMEM;
+	memcpy(p->waits, work->waits, work->nwaits * sizeof(*p->waits));
+	p->nwaits = work->nwaits;
+	return 0;
+}
+
 static struct pending *make_value(const struct rig_rmt_work *work)
 {
 	struct pending *p = make_pending(false);
 
-	if (p && note_outgoing(work, p)) {
+	if (p && (note_outgoing(work, p) || note_waits(work, p))) {
+		free(p->outgoing);
 		free(p);
 		p = NULL;
 	}

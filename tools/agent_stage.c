@@ -109,6 +109,7 @@ void pending_free(struct device *d, struct pending *p)
 	staging_give(d, p->in);
 	staging_give(d, p->out);
 	uses_let(d, &p->uses);
+	free(p->waits);
 	free(p->outgoing);
 	free(p);
 }

@@ -432,6 +432,14 @@ void talk_launch(struct talk *t, uint32_t device, uint64_t value, uint32_t funct
 	submit(t, &work);
 }
 
+void talk_empty(struct talk *t, uint32_t device, uint64_t value)
+{
+	struct rig_rmt_part none = {0};
+	struct rig_rmt_work work = {.device = device, .value = value, .parts = &none};
+
+	submit(t, &work);
+}
+
 void talk_follow(struct talk *t, uint32_t device, uint64_t value, uint32_t other, uint64_t awaited)
 {
 	struct rig_rmt_part none = {0};

@@ -109,6 +109,7 @@ void talk_unload(struct talk *t, uint32_t device, uint32_t image);
 /* One value with one part. */
 void talk_copy(struct talk *t, uint32_t device, uint64_t value, uint32_t dst, uint32_t src, uint64_t bytes);
 void talk_launch(struct talk *t, uint32_t device, uint64_t value, uint32_t function);
+void talk_empty(struct talk *t, uint32_t device, uint64_t value);
 /* One that waits for another device's. */
 void talk_follow(struct talk *t, uint32_t device, uint64_t value, uint32_t other, uint64_t awaited);
 /* The region's bytes, for a copy of this machine's. */
