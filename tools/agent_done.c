@@ -154,8 +154,8 @@ static void say_reached(struct device *d, struct pending *p)
 	free(r);
 }
 
-/* A controller that learns of a value takes for reached what its work waited for. That is complete, and about to
-   be told by its device's own thread, which waits for earlier values alone. */
+/* A controller that learns of a value takes for reached what its work waited for. That is complete, and about
+   to be told by its device's own thread, which waits for earlier values alone. */
 static void await_told(struct device *d, const struct pending *p)
 {
 	uint32_t i;

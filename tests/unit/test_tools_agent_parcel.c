@@ -42,12 +42,10 @@ int __wrap_rig_rmt_chan_send(struct rig_rmt_chan *chan, uint8_t kind, const void
 {
 	struct rig_rmt_claim c;
 
+	(void)chan;
 	(void)body;
-	if (kind == RIG_RMT_FETCHED) {
-		assert_true(body_bytes > 0);
-		did.refusals++;
-		did.refused_machine = chan == (void *)&peers[0] ? OTHER : THIRD;
-	} else if (kind == RIG_RMT_CLAIM) {
+	(void)body_bytes;
+	if (kind == RIG_RMT_CLAIM) {
 		assert_int_equal(rig_rmt_claim_parse(head, head_bytes, &c), 0);
 		assert_int_equal(c.fetch, FETCH);
 		*(c.bytes ? &did.claims : &did.nothings) += 1;
@@ -59,6 +57,22 @@ int __wrap_rig_rmt_chan_send(struct rig_rmt_chan *chan, uint8_t kind, const void
 		if (did.on_unclaim)
 			did.on_unclaim();
 	}
+	return 0;
+}
+
+/* Refusals. */
+int __wrap_rig_rmt_post_send(
+        struct rig_rmt_post *post, struct rig_rmt_chan *chan, uint8_t kind, const void *bytes, size_t n);
+
+int __wrap_rig_rmt_post_send(
+        struct rig_rmt_post *post, struct rig_rmt_chan *chan, uint8_t kind, const void *bytes, size_t n)
+{
+	(void)bytes;
+	assert_int_equal(kind, RIG_RMT_FETCHED);
+	assert_ptr_equal(post, chan == (void *)&peers[0] ? &peers[0].post : &peers[1].post);
+	assert_true(n > 0);
+	did.refusals++;
+	did.refused_machine = chan == (void *)&peers[0] ? OTHER : THIRD;
 	return 0;
 }
 

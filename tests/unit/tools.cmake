@@ -7,4 +7,4 @@ target_include_directories(test_tools_run_args PRIVATE "${CMAKE_SOURCE_DIR}/tool
 rig_test(test_tools_agent_parcel SOURCES test_tools_agent_parcel.c "${CMAKE_SOURCE_DIR}/tools/agent_parcel.c"
   "${CMAKE_SOURCE_DIR}/tools/agent_peer.c" LINKS folder_remote_control folder_base)
 target_include_directories(test_tools_agent_parcel PRIVATE "${CMAKE_SOURCE_DIR}/tools")
-target_link_options(test_tools_agent_parcel PRIVATE -Wl,--wrap=rig_rmt_chan_send)
+target_link_options(test_tools_agent_parcel PRIVATE -Wl,--wrap=rig_rmt_chan_send,--wrap=rig_rmt_post_send)
