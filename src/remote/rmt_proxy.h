@@ -7,7 +7,8 @@
  *   flight    values sent and not reached, in order; the machine's reader places the bytes they bring and
  *             takes them off
  * Large sides go by parcels (rail.h), whose memory is the engine's until they are resolved: a value is done
- * once it is reached there and its parcels are resolved here, and stop waits for all of them.
+ * once it is reached there, its parcels are resolved here, and what it followed shows here; stop waits for
+ * all parcels.
  * `lock` guards all of it, for a moment, never while anything is sent. The word is raised by the reader, or
  * by who tells of a parcel, after a value's bytes are in place, and by stop.
  */
@@ -160,6 +161,8 @@ bool rig_rmt_local_is_whole(const struct local *l);
 bool rig_rmt_locals_overlap(const struct local *a, const struct local *b);
 /* Before the value is sent, by who sends it: which of its bytes go by parcels. */
 void rig_rmt_value_wrap(struct proxy *p, struct value *v);
+/* With the lock: whether the first value is complete but for what it followed, which other proxies show. */
+bool rig_rmt_proxy_is_held(const struct proxy *p);
 /* With the lock: takes values off that are done. */
 void rig_rmt_proxy_advance(struct proxy *p);
 /* With the lock, which is given up meanwhile: waits until no memory of the proxy's values is any engine's. */

@@ -11,11 +11,33 @@ struct parcel {
 	struct value *v;
 };
 
+static bool is_complete(const struct value *v)
+{
+	return v && v->reached && !v->parcels && !v->aborted;
+}
+
+/* What the device waited for there is shown here by other proxies, some of it once its bytes are here. */
+static bool follows_what_shows(const struct value *v)
+{
+	uint32_t i;
+
+	for (i = 0; i < v->nwaits; i++)
+		if (rig_word_load(v->waits[i].word) < v->waits[i].value)
+			return false;
+	return true;
+}
+
+bool rig_rmt_proxy_is_held(const struct proxy *p)
+{
+	return is_complete(p->flight);
+}
+
 void rig_rmt_proxy_advance(struct proxy *p)
 {
 	struct value *v;
+	bool moved = false;
 
-	while ((v = p->flight) && v->reached && !v->parcels && !v->aborted) {
+	for (; is_complete(v = p->flight) && follows_what_shows(v); moved = true) {
 		p->flight = v->next;
 		if (!p->flight)
 			p->flight_tail = &p->flight;
@@ -27,7 +49,9 @@ void rig_rmt_proxy_advance(struct proxy *p)
 		if (!v->busy)
 			rig_rmt_value_free(v);
 	}
-	(void)pthread_cond_broadcast(&p->moved);
+	/* The worker looks again at what is held. */
+	if (moved || rig_rmt_proxy_is_held(p))
+		(void)pthread_cond_broadcast(&p->moved);
 }
 
 static void told(void *arg, int err)
@@ -41,6 +65,7 @@ static void told(void *arg, int err)
 	p->nparcels--;
 	parcel.v->aborted |= err != 0;
 	rig_rmt_proxy_advance(p);
+	(void)pthread_cond_broadcast(&p->moved);
 	(void)pthread_mutex_unlock(&p->lock);
 }
 

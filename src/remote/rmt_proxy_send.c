@@ -289,15 +289,19 @@ void *rig_rmt_worker_run(void *proxy)
 
 	(void)pthread_mutex_lock(&p->lock);
 	while (!p->quit) {
-		const struct value *first = p->queue;
+		const struct value *first = p->queue, *held = rig_rmt_proxy_is_held(p) ? p->flight : NULL;
+		bool sends = first && !p->sending && !p->faulted;
 
-		if (!first || p->sending || p->faulted) {
+		if (!sends && !held) {
 			(void)pthread_cond_wait(&p->moved, &p->lock);
 			look = LOOK_NS;
 			continue;
 		}
-		send_ready(p);
-		if (p->queue == first && !p->quit) {
+		if (sends)
+			send_ready(p);
+		if (held)
+			rig_rmt_proxy_advance(p);
+		if (p->queue == first && (!held || p->flight == held) && !p->quit) {
 			nap(p, look);
 			look = look < LOOKS_NS ? 2 * look : look;
 		} else {

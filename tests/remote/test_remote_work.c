@@ -206,6 +206,38 @@ static void of_two_copies_to_one_place_the_later_one_stays(void **state)
 	free(bytes);
 }
 
+enum { MUCH = 16 << 20 };
+
+/* The second board is done long before the bytes that the first brings are here. */
+static void what_follows_a_copy_is_not_shown_before_its_bytes_are_here(void **state)
+{
+	static const struct rig_description nothing = {.version = RIG_EDGE_VERSION};
+	struct rig_remote_job *job = remote_connect(agents, 1, NULL);
+	struct rig_device *d[2] = {
+	        remote_open(job, "RVX1:0", &agents[0]), remote_open(job, "RVX1:1", &agents[0])};
+	struct rig_buffer *from = sys_buffer(d[0], RIG_DEVICE, MUCH), *to;
+	uint8_t *memory = aligned_alloc(PATCH, MUCH);
+	struct rig_submission *empty;
+	struct rig_point copied, followed;
+
+	(void)state;
+	sys_ok(rig_buffer_of_host(d[0], memory, MUCH, &to));
+	sys_ok(rig_submission_make(d[1], &nothing, &empty));
+	for (unsigned i = 0; i < 20; i++) {
+		sys_ok(rig_buffer_copy_async(to, 0, from, 0, MUCH, &copied));
+		sys_ok(rig_submit(empty, NULL, &copied, 1, &followed));
+		sys_ok(rig_wait(followed));
+		assert_int_equal(rig_reached(copied), 1);
+	}
+	rig_submission_put(empty);
+	rig_buffer_put(to);
+	rig_buffer_put(from);
+	sys_close(d[1]);
+	sys_close(d[0]);
+	rig_remote_close(job);
+	free(memory);
+}
+
 static void *write_behind(void *buffer)
 {
 	static const uint8_t bytes[200000];
@@ -374,6 +406,7 @@ int main(void)
 	        cmocka_unit_test(large_copies_go_without_a_rail_where_none_can_be_made),
 	        cmocka_unit_test(devices_copy_beside_each_other),
 	        cmocka_unit_test(of_two_copies_to_one_place_the_later_one_stays),
+	        cmocka_unit_test(what_follows_a_copy_is_not_shown_before_its_bytes_are_here),
 	        cmocka_unit_test(a_device_that_does_not_get_on_holds_up_no_other),
 	        cmocka_unit_test(kernels_run_on_a_remote_device),
 	        cmocka_unit_test(memory_of_a_remote_host_is_a_device),
