@@ -61,31 +61,35 @@ bool rig_rmt_clock_answer(struct rig_rmt_machine *m, uint32_t number, const uint
 	return true;
 }
 
+static int measure_once(struct rig_rmt_machine *m)
+{
+	const struct rig_rmt_out none = {0};
+	struct rig_rmt_out payload;
+	uint64_t sent = rig_now_ns(), received, theirs;
+	struct rig_rmt_in in;
+	int err = rig_rmt_request(m, RIG_RMT_PING, &none, m->job->options.step_ms, &payload);
+
+	if (err)
+		return err;
+	received = rig_now_ns();
+	in = rig_rmt_in_of(payload.at, payload.used);
+	theirs = rig_rmt_get64(&in);
+	rig_rmt_out_free(&payload);
+	if (rig_rmt_in_end(&in))
+		return rig_error_set(-EPROTO, "machine %s: malformed: a time", m->name);
+	(void)pthread_mutex_lock(&m->lock);
+	note(m, sent, received, theirs);
+	(void)pthread_mutex_unlock(&m->lock);
+	return 0;
+}
+
 int rig_rmt_clock_measure(struct rig_rmt_machine *m)
 {
 	unsigned i;
 	int err = 0;
 
-	for (i = 0; i < SAMPLES && !err; i++) {
-		struct rig_rmt_out none = {0}, payload;
-		uint64_t sent = rig_now_ns(), received, theirs;
-		struct rig_rmt_in in;
-
-		err = rig_rmt_request(m, RIG_RMT_PING, &none, m->job->options.step_ms, &payload);
-		if (err)
-			break;
-		received = rig_now_ns();
-		in = rig_rmt_in_of(payload.at, payload.used);
-		theirs = rig_rmt_get64(&in);
-		if (rig_rmt_in_end(&in)) {
-			err = rig_error_set(-EPROTO, "machine %s: malformed: a time", m->name);
-		} else {
-			(void)pthread_mutex_lock(&m->lock);
-			note(m, sent, received, theirs);
-			(void)pthread_mutex_unlock(&m->lock);
-		}
-		rig_rmt_out_free(&payload);
-	}
+	for (i = 0; i < SAMPLES && !err; i++)
+		err = measure_once(m);
 	return err;
 }
 

@@ -232,6 +232,17 @@ static void set_options(struct rig_remote_job *job, const struct rig_remote_opti
 	o->answer_ms = o->answer_ms ? o->answer_ms : RIG_RMT_ANSWER_MS;
 }
 
+static void init_machine(struct rig_remote_job *job, uint32_t index, const char *name)
+{
+	struct rig_rmt_machine *m = &job->machines[index];
+
+	m->job = job;
+	m->index = index;
+	(void)snprintf(m->name, sizeof(m->name), "%s", name);
+	(void)pthread_mutex_init(&m->lock, NULL);
+	rig_cond_init(&m->answered);
+}
+
 static struct rig_remote_job *make_job(
         const char *const *machines, uint32_t n, const struct rig_remote_options *options)
 {
@@ -251,16 +262,22 @@ static struct rig_remote_job *make_job(
 	job->next_request = job->next_fetch = 1;
 	(void)pthread_mutex_init(&job->lock, NULL);
 	rig_cond_init(&job->changed);
-	for (i = 0; i < n; i++) {
-		struct rig_rmt_machine *m = &job->machines[i];
-
-		m->job = job;
-		m->index = i;
-		(void)snprintf(m->name, sizeof(m->name), "%s", machines[i]);
-		(void)pthread_mutex_init(&m->lock, NULL);
-		rig_cond_init(&m->answered);
-	}
+	for (i = 0; i < n; i++)
+		init_machine(job, i, machines[i]);
 	return job;
+}
+
+/* What fails leaves the rest to the close. */
+static int begin(struct rig_remote_job *job, const char *key_file)
+{
+	int err = rig_rmt_rails_open(job);
+
+	randombytes_buf(job->token, sizeof(job->token));
+	if (!err)
+		err = rig_rmt_fork_list(job);
+	if (!err)
+		err = rig_rmt_key_read(key_file, &job->key);
+	return err ? err : rig_rmt_connect_all(job);
 }
 
 int rig_remote_connect(const char *const *machines, uint32_t n, const char *key_file,
@@ -277,14 +294,7 @@ int rig_remote_connect(const char *const *machines, uint32_t n, const char *key_
 	made = make_job(machines, n, options);
 	if (!made)
 		return rig_error_set(-ENOMEM, "no host memory for a job");
-	randombytes_buf(made->token, sizeof(made->token));
-	err = rig_rmt_rails_open(made);
-	if (!err)
-		err = rig_rmt_fork_list(made);
-	if (!err)
-		err = rig_rmt_key_read(key_file, &made->key);
-	if (!err)
-		err = rig_rmt_connect_all(made);
+	err = begin(made, key_file);
 	if (!err) {
 		*job = made;
 		return 0;

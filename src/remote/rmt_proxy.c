@@ -23,35 +23,42 @@ static const struct rig_driver hot_counting = {
 
 /* ---- Facts ---- */
 
-static int cold_facts(void *device, struct rig_facts *facts, const char **fault)
+/* The agent's, as far as they hold here. */
+static void give_theirs(const struct proxy *p, struct rig_facts *facts)
 {
-	struct proxy *p = device;
 	const struct rig_rmt_facts *f = &p->facts;
 
-	if (facts->version != RIG_EDGE_VERSION) {
-		rig_rmt_proxy_lose(p, "facts of another version of the contract");
-		return rig_rmt_proxy_fault(p, fault);
-	}
 	facts->arch = f->arch;
 	facts->budget = f->budget < BUDGET ? f->budget : BUDGET;
 	facts->queues = p->queues;
 	facts->nqueues = f->nqueues;
 	facts->has_copy_engine = f->has_copy_engine;
 	facts->copy_engine = (int32_t)f->copy_engine;
-	facts->completion = RIG_HOST;
-	facts->waits = (struct rig_waits){.stores = true, .hosts = true};
-	facts->may_block = true;
 	facts->has_hang_ms = f->has_hang_ms;
 	facts->hang_ms = f->hang_ms;
-	facts->maps_host = true;
 	facts->alignment = f->alignment < PAGE_BYTES ? f->alignment : PAGE_BYTES;
 	facts->has_cache_bytes = f->has_cache_bytes;
 	facts->cache_bytes = f->cache_bytes;
 	facts->counters = f->ncounters ? p->counters : NULL;
 	facts->ncounters = f->ncounters;
+	facts->bus = *f->bus ? f->bus : NULL;
+}
+
+static int cold_facts(void *device, struct rig_facts *facts, const char **fault)
+{
+	struct proxy *p = device;
+
+	if (facts->version != RIG_EDGE_VERSION) {
+		rig_rmt_proxy_lose(p, "facts of another version of the contract");
+		return rig_rmt_proxy_fault(p, fault);
+	}
+	give_theirs(p, facts);
+	facts->completion = RIG_HOST;
+	facts->waits = (struct rig_waits){.stores = true, .hosts = true};
+	facts->may_block = true;
+	facts->maps_host = true;
 	facts->capability = rig_remote_declare(&p->record);
 	facts->word = &p->word_region;
-	facts->bus = *f->bus ? f->bus : NULL;
 	facts->edge = p;
 	return 0;
 }

@@ -63,31 +63,39 @@ int rig_rmt_load(void *device, const void *binary, size_t bytes, struct rig_code
 	return 0;
 }
 
+/* RIG_FAULT, or RIG_NO_MEMORY there. */
+static int ask_entry(
+        struct proxy *p, const void *image, const char *name, struct rig_rmt_entry *e, const char **fault)
+{
+	struct rig_rmt_out body = {0}, payload;
+	struct rig_rmt_in in;
+	int err;
+
+	rig_rmt_put32(&body, (uint32_t)(uintptr_t)image);
+	rig_rmt_put_text(&body, name);
+	err = rig_rmt_proxy_ask(p, RIG_RMT_ENTRY, &body, &payload, fault);
+	rig_rmt_out_free(&body);
+	if (err)
+		return err == RIG_FAULT ? err : RIG_NO_MEMORY;
+	in = rig_rmt_in_of(payload.at, payload.used);
+	err = rig_rmt_entry_parse(&in, e);
+	rig_rmt_out_free(&payload);
+	return err ? rig_rmt_proxy_malformed(p, fault) : 0;
+}
+
 int rig_rmt_entry(void *device, void *image, const char *name, struct rig_entry *entry, uint64_t *short_bytes,
         const char **fault)
 {
-	struct proxy *p = device;
-	struct rig_rmt_out body = {0}, payload;
 	struct rig_rmt_entry e;
-	struct rig_rmt_in in;
 	int err;
 
 	/* Longer than any name that a message carries: no image has it. */
 	if (strlen(name) >= RIG_RMT_REASON - 1)
 		return RIG_ABSENT;
-	rig_rmt_put32(&body, (uint32_t)(uintptr_t)image);
-	rig_rmt_put_text(&body, name);
-	err = rig_rmt_proxy_ask(p, RIG_RMT_ENTRY, &body, &payload, fault);
-	rig_rmt_out_free(&body);
-	if (err) {
-		*short_bytes = 0;
-		return err == RIG_FAULT ? err : RIG_NO_MEMORY;
-	}
-	in = rig_rmt_in_of(payload.at, payload.used);
-	err = rig_rmt_entry_parse(&in, &e);
-	rig_rmt_out_free(&payload);
+	*short_bytes = 0;
+	err = ask_entry(device, image, name, &e, fault);
 	if (err)
-		return rig_rmt_proxy_malformed(p, fault);
+		return err;
 	*short_bytes = e.short_bytes;
 	entry->code = e.code;
 	entry->launch = e.launches ? e.function : 0;

@@ -154,6 +154,23 @@ static int make(struct rig_rmt_rails *rails, struct wanted *w, const struct rig_
 	return err;
 }
 
+static int check_wanted(const struct wanted *w, const struct rig_remote_host *peer)
+{
+	int err;
+
+	if (w->b == w->a)
+		return rig_error_set(-EINVAL, "a rail from machine %s to itself", w->a->name);
+	err = rig_remote_check_transfers(w->send, w->nsend, w->receive, w->nreceive);
+	if (err)
+		return err;
+	if (w->nsend > RIG_REMOTE_TRANSFERS || w->nreceive > RIG_REMOTE_TRANSFERS)
+		return rig_error_set(-E2BIG, "a rail of this library carries at most %u transfers each way",
+		        RIG_REMOTE_TRANSFERS);
+	if (peer && (!w->b || w->b->job != w->a->job))
+		return rig_error_set(-EXDEV, "machine %s is of another job", peer->machine);
+	return 0;
+}
+
 static int make_rail(void *self, const struct rig_remote_host *peer, const struct rig_remote_transfer *send,
         size_t nsend, const struct rig_remote_transfer *receive, size_t nreceive,
         const struct rig_remote_rail **rail)
@@ -165,18 +182,10 @@ static int make_rail(void *self, const struct rig_remote_host *peer, const struc
 	        .nsend = nsend,
 	        .receive = receive,
 	        .nreceive = nreceive};
-	int err;
+	int err = check_wanted(&w, peer);
 
-	if (w.b == m)
-		return rig_error_set(-EINVAL, "a rail from machine %s to itself", m->name);
-	err = rig_remote_check_transfers(send, nsend, receive, nreceive);
 	if (err)
 		return err;
-	if (nsend > RIG_REMOTE_TRANSFERS || nreceive > RIG_REMOTE_TRANSFERS)
-		return rig_error_set(-E2BIG, "a rail of this library carries at most %u transfers each way",
-		        RIG_REMOTE_TRANSFERS);
-	if (peer && (!w.b || w.b->job != m->job))
-		return rig_error_set(-EXDEV, "machine %s is of another job", peer->machine);
 	(void)pthread_mutex_lock(&m->job->rails->lock);
 	err = rig_rmt_job_over(m->job) ? rig_error_set(-ECONNABORTED, "%s", m->job->reason)
 	                               : make(m->job->rails, &w, rail);
@@ -204,25 +213,36 @@ void rig_rmt_rails_host(struct rig_rmt_machine *m, struct rig_remote_host *host)
 
 /* ---- Life ---- */
 
-int rig_rmt_rails_open(struct rig_remote_job *job)
+static void free_tables(struct rig_rmt_rails *rails)
+{
+	free(rails->links);
+	free(rails->linked);
+	free(rails->tried);
+	free(rails);
+}
+
+/* Of n machines. NULL: no memory. */
+static struct rig_rmt_rails *make_tables(size_t n)
 {
 	struct rig_rmt_rails *rails = calloc(1, sizeof(*rails));
-	size_t n = job->nmachines;
 
-	if (rails) {
-		rails->links = calloc(n, sizeof(*rails->links));
-		rails->linked = calloc(n * n, sizeof(*rails->linked));
-		rails->tried = calloc(n * n, sizeof(*rails->tried));
-	}
-	if (!rails || !rails->links || !rails->linked || !rails->tried) {
-		if (rails) {
-			free(rails->links);
-			free(rails->linked);
-			free(rails->tried);
-		}
-		free(rails);
+	if (!rails)
+		return NULL;
+	rails->links = calloc(n, sizeof(*rails->links));
+	rails->linked = calloc(n * n, sizeof(*rails->linked));
+	rails->tried = calloc(n * n, sizeof(*rails->tried));
+	if (rails->links && rails->linked && rails->tried)
+		return rails;
+	free_tables(rails);
+	return NULL;
+}
+
+int rig_rmt_rails_open(struct rig_remote_job *job)
+{
+	struct rig_rmt_rails *rails = make_tables(job->nmachines);
+
+	if (!rails)
 		return rig_error_set(-ENOMEM, "no host memory for a job");
-	}
 	(void)pthread_mutex_init(&rails->lock, NULL);
 	(void)pthread_mutex_init(&rails->list_lock, NULL);
 	(void)pthread_mutex_init(&rails->use_lock, NULL);
@@ -291,9 +311,6 @@ void rig_rmt_rails_free(struct rig_remote_job *job)
 	(void)pthread_mutex_destroy(&rails->list_lock);
 	(void)pthread_mutex_destroy(&rails->use_lock);
 	(void)pthread_mutex_destroy(&rails->lock);
-	free(rails->links);
-	free(rails->linked);
-	free(rails->tried);
-	free(rails);
+	free_tables(rails);
 	job->rails = NULL;
 }
