@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -393,6 +394,141 @@ static void a_device_that_is_lost_while_it_is_opened_is_lost_here(void **state)
 	fake_end(&f);
 }
 
+/* ---- Devices that tell of their values beside each other ---- */
+
+/* The second device's value, which waited for the first's, is told before that; the first's once it may. */
+static sem_t told_second, may_tell_first;
+
+static int open_next(struct rig_rmt_chan *chan, uint32_t request, uint32_t device)
+{
+	struct rig_rmt_facts facts = {.name = "EARLY",
+	        .device = device,
+	        .arch = "none",
+	        .budget = 1 << 20,
+	        .nqueues = 1,
+	        .queues = {{"COPY:0", RIG_RUNS(RIG_COPY)}},
+	        .has_copy_engine = true,
+	        .alignment = 64};
+	struct rig_rmt_out out = {0};
+	int err;
+
+	rig_rmt_facts_put(&out, &facts);
+	err = answer_to(chan, request, 0, &out);
+	rig_rmt_out_free(&out);
+	return err;
+}
+
+static int tell_reached(struct rig_rmt_chan *chan, uint32_t device, uint64_t value)
+{
+	static struct rig_rmt_reached reached;
+	struct rig_rmt_out out = {0};
+	int err;
+
+	reached.device = device;
+	reached.value = value;
+	rig_rmt_reached_put(&out, &reached);
+	err = rig_rmt_chan_send(chan, RIG_RMT_REACHED, out.at, out.used, NULL, 0);
+	rig_rmt_out_free(&out);
+	return err;
+}
+
+static int take_submit(struct rig_rmt_chan *chan, struct rig_rmt_in *in)
+{
+	static uint64_t first;
+	uint32_t device = rig_rmt_get32(in);
+	uint64_t value = rig_rmt_get64(in);
+	int err;
+
+	if (!device) {
+		first = value;
+		return 0;
+	}
+	err = tell_reached(chan, 1, value);
+	(void)sem_post(&told_second);
+	while (sem_wait(&may_tell_first))
+		;
+	return err ? err : tell_reached(chan, 0, first);
+}
+
+static int tell_early(struct rig_rmt_chan *chan)
+{
+	const struct rig_rmt_out clock = {.at = (uint8_t[8]){0}, .used = 8}, none = {0};
+	const uint8_t *bytes;
+	struct rig_rmt_in in;
+	uint32_t number, opened = 0;
+	uint8_t kind;
+	size_t n;
+	int err = skip_join(chan);
+
+	while (!err) {
+		err = rig_rmt_chan_recv(chan, &kind, &bytes, &n);
+		in = rig_rmt_in_of(bytes, err ? 0 : n);
+		number = rig_rmt_get32(&in);
+		if (!err && kind == RIG_RMT_PING)
+			err = answer_to(chan, number, 0, &clock);
+		else if (!err && kind == RIG_RMT_OPEN)
+			err = open_next(chan, number, opened++);
+		else if (!err && kind == RIG_RMT_SUBMIT)
+			err = take_submit(chan, &in);
+		else if (!err && kind != RIG_RMT_BEAT && kind != RIG_RMT_CLOSE && kind != RIG_RMT_FREE)
+			err = answer_to(chan, number, 0, &none);
+	}
+	return err;
+}
+
+static bool was_told(void *arg)
+{
+	(void)arg;
+	return !sem_trywait(&told_second);
+}
+
+static bool is_done(void *arg)
+{
+	struct rig_device *d = arg;
+
+	return rig_signaled(d) == rig_submitted(d);
+}
+
+static void a_value_is_reached_here_after_those_that_it_waited_for_there(void **state)
+{
+	const struct rig_remote_options patient = {.version = RIG_EDGE_VERSION};
+	struct rig_submission *s[2];
+	struct rig_remote_job *job;
+	struct rig_device *d[2];
+	struct rig_point point;
+	struct fake f;
+	const char *names[] = {f.name};
+	char name[128];
+	unsigned i;
+
+	(void)state;
+	(void)sem_init(&told_second, 0, 0);
+	(void)sem_init(&may_tell_first, 0, 0);
+	fake_start(&f, tell_early);
+	sys_ok(rig_remote_connect(names, 1, remote_key(), &patient, &job));
+	for (i = 0; i < 2; i++) {
+		snprintf(name, sizeof(name), "EARLY%u@%s", i, f.name);
+		sys_ok(rig_remote_open(job, name, &d[i]));
+		s[i] = sys_empty(d[i]);
+	}
+	sys_ok(rig_submit(s[0], NULL, NULL, 0, &point));
+	sys_ok(rig_submit(s[1], NULL, &point, 1, &point));
+	sys_await(was_told, NULL, "work for the second device");
+	for (i = 0; i < 10; i++) {
+		assert_false(is_done(d[1]));
+		sys_nap();
+	}
+	(void)sem_post(&may_tell_first);
+	sys_await(is_done, d[1], "a value whose wait is over");
+	assert_true(is_done(d[0]));
+	for (i = 0; i < 2; i++) {
+		rig_submission_put(s[i]);
+		sys_close(d[i]);
+	}
+	rig_remote_close(job);
+	fake_end(&f);
+}
+
 static void a_peer_that_keeps_to_nothing_fails_the_connect_with_what_it_did(void **state)
 {
 	static const struct {
@@ -707,6 +843,7 @@ int main(void)
 	        cmocka_unit_test(another_key_is_refused_by_either_side),
 	        cmocka_unit_test(a_key_that_others_may_read_is_refused_by_either_side),
 	        cmocka_unit_test(a_strangers_bytes_end_its_own_connection_alone),
+	        cmocka_unit_test(a_value_is_reached_here_after_those_that_it_waited_for_there),
 	        cmocka_unit_test(a_peer_that_keeps_to_nothing_fails_the_connect_with_what_it_did),
 	        cmocka_unit_test(a_device_that_is_lost_while_it_is_opened_is_lost_here),
 	        cmocka_unit_test(half_a_link_of_rails_fails_the_job_with_who_did_not_finish_it),
