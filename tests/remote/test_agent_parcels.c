@@ -567,7 +567,7 @@ static void a_job_whose_agents_lose_each_other_under_large_copies_leaves_nothing
 static void an_agents_reason_comes_before_what_its_end_does_to_the_links(void **state)
 {
 	(void)state;
-	end_jobs(fail_agent_1, 6);
+	end_jobs(fail_agent_1, 10);
 }
 
 int main(void)
