@@ -18,6 +18,10 @@
 
 #define FINISH_NS (UINT64_C(5) * RIG_NS_PER_S)
 
+/* For the controller's word of why a link ended. */
+#define GRACE_NS      (UINT64_C(300) * RIG_NS_PER_MS)
+#define GRACE_LOOK_NS RIG_NS_PER_MS
+
 enum { LOOK_MS = 20 };
 
 struct link {
@@ -49,8 +53,23 @@ struct rails {
 
 /* ---- The engine ---- */
 
+static bool has_reason(struct session *s)
+{
+	bool has;
+
+	(void)pthread_mutex_lock(&s->lock);
+	has = s->reason[0];
+	(void)pthread_mutex_unlock(&s->lock);
+	return has || atomic_load(&s->ended);
+}
+
+/* Who ends a link under way says why on its own connection, about then: that is the cause. */
 static void engine_failed(void *session, const char *why)
 {
+	struct rig_deadline grace = rig_deadline_in(NULL, GRACE_NS);
+
+	while (!has_reason(session) && !rig_deadline_passed(&grace))
+		rig_deadline_sleep(&grace, GRACE_LOOK_NS);
 	session_fail(session, "rails: %s", why);
 }
 

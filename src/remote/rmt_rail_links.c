@@ -10,6 +10,10 @@
 /* A copy that is the first by a link waits for it: less than boards take for a hang. */
 #define FINISH_NS (UINT64_C(5) * RIG_NS_PER_S)
 
+/* For the word of who ended a link. */
+#define GRACE_NS      (UINT64_C(300) * RIG_NS_PER_MS)
+#define GRACE_LOOK_NS RIG_NS_PER_MS
+
 /* ---- Asking agents ---- */
 
 /* The blob of the answer is put into *blob, if not NULL. */
@@ -96,8 +100,14 @@ int rig_rmt_rails_link_machines(
 	return err;
 }
 
-static void engine_failed(void *job, const char *why)
+/* Who ends a link under way says why on its own connection, about then: that is the cause. */
+static void engine_failed(void *arg, const char *why)
 {
+	struct rig_deadline grace = rig_deadline_in(NULL, GRACE_NS);
+	struct rig_remote_job *job = arg;
+
+	while (!rig_rmt_job_over(job) && !rig_deadline_passed(&grace))
+		rig_deadline_sleep(&grace, GRACE_LOOK_NS);
 	rig_rmt_job_fail(job, "rails: %s", why);
 }
 

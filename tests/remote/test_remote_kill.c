@@ -18,7 +18,8 @@ enum {
 	KILLS = 12,
 	MOST_DELAY_US = 150000,
 	BOUND_S = 30,   /* of a controller's end; its own bounds are a second or two */
-	BYTES = 700000, /* some by a slot of the bulk rail, some by message */
+	LARGE = 700000, /* goes by parcels */
+	SMALL = 300000, /* goes by messages */
 	MODELS = 8,
 	WORKED = 0,
 	WRONG = 3,
@@ -35,42 +36,56 @@ static struct agent_process agents[2];
 #define END_IF(expression)                                                                                   \
 	do {                                                                                                 \
 		if (expression)                                                                              \
-			_exit(*rig_error() ? WORKED : WRONG);                                                \
+			return *rig_error() ? WORKED : WRONG;                                                \
 	} while (0)
 
-static void work_on(struct rig_device *a, struct rig_device *b)
+static int move(struct rig_buffer *from, struct rig_buffer *to)
 {
-	static uint8_t sent[BYTES], got[BYTES];
-	struct rig_buffer *from, *to;
+	static uint8_t sent[LARGE], got[LARGE];
 	unsigned i;
 
-	END_IF(rig_buffer_create(a, RIG_DEVICE, BYTES, &from));
-	END_IF(rig_buffer_create(b, RIG_DEVICE, BYTES, &to));
 	for (i = 0;; i++) {
-		sys_fill(sent, BYTES, i);
-		END_IF(rig_buffer_write(from, 0, sent, BYTES));
-		END_IF(rig_buffer_copy(to, 0, from, 0, BYTES));
-		END_IF(rig_buffer_read(to, 0, got, BYTES));
-		if (memcmp(sent, got, BYTES) != 0)
-			_exit(WRONG);
+		uint64_t bytes = i % 2 ? SMALL : LARGE;
+
+		sys_fill(sent, bytes, i);
+		END_IF(rig_buffer_write(from, 0, sent, bytes));
+		END_IF(rig_buffer_copy(to, 0, from, 0, bytes));
+		END_IF(rig_buffer_read(to, 0, got, bytes));
+		if (memcmp(sent, got, bytes) != 0)
+			return WRONG;
 	}
 }
 
-static void control(void)
+static int work_in(struct rig_remote_job *job, struct rig_device *d[2])
 {
-	const char *names[] = {agents[0].name, agents[1].name};
-	struct rig_device *d[2];
-	struct rig_remote_job *job;
+	struct rig_buffer *b[2];
 	unsigned i;
 
-	END_IF(rig_remote_connect(names, 2, remote_key(), &quick, &job));
 	for (i = 0; i < 2; i++) {
 		char name[128];
 
-		snprintf(name, sizeof(name), "RVX1:0@%s", names[i]);
+		snprintf(name, sizeof(name), "RVX1:0@%s", agents[i].name);
 		END_IF(rig_remote_open(job, name, &d[i]));
 	}
-	work_on(d[0], d[1]);
+	for (i = 0; i < 2; i++)
+		END_IF(rig_buffer_create(d[i], RIG_DEVICE, LARGE, &b[i]));
+	return move(b[0], b[1]);
+}
+
+/* Its close comes to an end too, whatever has ended before. */
+static int control(void)
+{
+	const char *names[] = {agents[0].name, agents[1].name};
+	struct rig_device *d[2] = {NULL, NULL};
+	struct rig_remote_job *job;
+	int status;
+
+	END_IF(rig_remote_connect(names, 2, remote_key(), &quick, &job));
+	status = work_in(job, d);
+	rig_remote_close(job);
+	rig_device_put(d[0]);
+	rig_device_put(d[1]);
+	return status;
 }
 
 /* ---- The killing ---- */
@@ -164,7 +179,7 @@ static void any_process_may_be_killed_at_any_moment(void **state)
 
 		assert_true(child >= 0);
 		if (!child)
-			control();
+			_exit(control());
 		kill_one(i, child);
 	}
 	remote_agent_end(&agents[0]);

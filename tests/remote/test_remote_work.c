@@ -143,7 +143,7 @@ static void *move(void *arg)
 	return NULL;
 }
 
-/* More chunks than there are slots: they go by either way, and none is lost or mixed up. */
+/* More large copies at once than a link takes in one go: none is lost or mixed up. */
 static void devices_copy_beside_each_other(void **state)
 {
 	static const char *const names[] = {"RVX1:0", "RVX1:1", "CPU"};
