@@ -100,7 +100,7 @@ struct outgoing {
 /* A value handed over that is not known to be reached. */
 struct pending {
 	struct pending *next;
-	bool own;              /* the agent's: no value of the controller's */
+	bool own;              /* the agent's, or a part of the controller's value that is not its last */
 	uint64_t value, shown; /* the controller's, and the device's */
 	bool timed;
 	struct rig_times times;

@@ -177,7 +177,7 @@ static void complete(struct device *d, struct pending *p)
 		parcel_ready(d, p);
 	else if (p->fetched)
 		(void)fetch_send(d->session, p->machine, p->fetch, p->out->host, p->out_bytes);
-	if (!p->own && p->out)
+	if (p->noutgoing)
 		send_bytes(d, p);
 	if (!p->own) {
 		await_told(d, p);

@@ -109,7 +109,7 @@ static int note_waits(const struct rig_rmt_work *work, struct pending *p)
 
 static struct pending *make_value(const struct rig_rmt_work *work)
 {
-	struct pending *p = make_pending(false);
+	struct pending *p = make_pending(work->partial);
 
 	if (p && (note_outgoing(work, p) || note_waits(work, p))) {
 		free(p->outgoing);

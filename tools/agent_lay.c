@@ -55,7 +55,7 @@ static int lay_part(
 	case RIG_RMT_FOREIGN_PARCEL:
 		return parcel_fetch(d, &part->src, to + at, bytes);
 	case RIG_RMT_LOCAL_PARCEL:
-		return parcel_take(d, work->value, index, to + at, bytes);
+		return parcel_take(d, work->value, work->first + index, to + at, bytes);
 	default:
 		return lay_messages(d, work, to, at, bytes);
 	}

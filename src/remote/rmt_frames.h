@@ -53,7 +53,8 @@ enum {
 	RIG_RMT_PARTS = 4096,           /* of a submission */
 	RIG_RMT_WAITS = 64,             /* likewise */
 	RIG_RMT_DATA_BYTES = 240 << 10, /* of a DATA at most */
-	RIG_RMT_PARCEL_FROM = 1 << 19,  /* fewer bytes of a part go as DATA */
+	RIG_RMT_PIECE = 8 << 20,       /* of a copy that goes in several SUBMITs, so that the device begins */
+	RIG_RMT_PARCEL_FROM = 1 << 19, /* fewer bytes of a part go as DATA */
 	RIG_RMT_QUEUES = 64,
 	RIG_RMT_COUNTERS = 64,
 };
@@ -134,6 +135,8 @@ struct rig_rmt_work {
 	uint32_t device;
 	uint64_t value;
 	bool timed;
+	bool partial;   /* more messages of this value follow: nothing is told yet */
+	uint32_t first; /* the number in the value of the first part here */
 	uint32_t nwaits;
 	struct rig_rmt_wait waits[RIG_RMT_WAITS];
 	uint32_t nparts;

@@ -60,6 +60,7 @@ struct value {
 	uint32_t nlocals;
 	struct foreign *foreigns;
 	uint32_t nforeigns;
+	bool pieces; /* parts are pieces of one copy */
 	uint64_t local_bytes;
 	uint64_t got;     /* of what it brings, up to where messages have come */
 	uint32_t parcels; /* of its bytes, not resolved */
@@ -161,6 +162,8 @@ bool rig_rmt_local_is_whole(const struct local *l);
 bool rig_rmt_locals_overlap(const struct local *a, const struct local *b);
 /* Before the value is sent, by who sends it: which of its bytes go by parcels. */
 void rig_rmt_value_wrap(struct proxy *p, struct value *v);
+/* Whether each part may go in a message of its own. */
+bool rig_rmt_value_is_in_pieces(const struct value *v);
 /* With the lock: whether the first value is complete but for what it followed, which other proxies show. */
 bool rig_rmt_proxy_is_held(const struct proxy *p);
 /* With the lock: takes values off that are done. */

@@ -93,6 +93,20 @@ static void build_launch(struct value *v, struct rig_rmt_part *to, const struct 
 	v->nlaunches++;
 }
 
+static void build_copy(struct proxy *p, struct value *v, const struct rig_run *run,
+        const struct rig_copy_part *copy, uint32_t index)
+{
+	struct rig_rmt_part *to = &v->work.parts[index];
+
+	to->row_bytes = copy->row_bytes;
+	to->rows = copy->rows;
+	to->fill = copy->fill;
+	to->byte = copy->byte;
+	build_side(p, v, &to->dst, run, copy, false, index);
+	if (!to->fill)
+		build_side(p, v, &to->src, run, copy, true, index);
+}
+
 static void build(struct proxy *p, struct value *v, const struct rig_part *parts, const struct rig_run *run)
 {
 	uint32_t *numbers = v->numbers, i;
@@ -112,39 +126,77 @@ static void build(struct proxy *p, struct value *v, const struct rig_part *parts
 		} else if (from->kind == RIG_LAUNCH) {
 			build_launch(v, to, run, &from->u.launch, &params);
 		} else {
-			to->row_bytes = from->u.copy.row_bytes;
-			to->rows = from->u.copy.rows;
-			to->fill = from->u.copy.fill;
-			to->byte = from->u.copy.byte;
-			build_side(p, v, &to->dst, run, &from->u.copy, false, i);
-			if (!to->fill)
-				build_side(p, v, &to->src, run, &from->u.copy, true, i);
+			build_copy(p, v, run, &from->u.copy, i);
 		}
 	}
+}
+
+/* ---- A large copy in pieces, so that the device copies one while another comes ---- */
+
+static bool is_here(const struct rig_run *run, const struct rig_copy_side *side)
+{
+	return rig_rmt_side_region(run, side)->kind == REGION_REMOTE;
+}
+
+/* 1: as it is. */
+static uint32_t pieces_of(const struct rig_part *parts, uint32_t nparts, const struct rig_run *run)
+{
+	const struct rig_copy_part *copy = &parts[0].u.copy;
+
+	if (nparts != 1 || parts[0].kind != RIG_COPY || copy->fill || copy->rows != 1 ||
+	        copy->row_bytes > RIG_RMT_LOCAL_BYTES ||
+	        (is_here(run, &copy->dst) && is_here(run, &copy->src)))
+		return 1;
+	/* The last has the rest too. */
+	return copy->row_bytes < RIG_RMT_PIECE ? 1 : (uint32_t)(copy->row_bytes / RIG_RMT_PIECE);
+}
+
+static void build_pieces(
+        struct proxy *p, struct value *v, const struct rig_part *part, const struct rig_run *run)
+{
+	struct rig_copy_part piece = part->u.copy;
+	uint64_t left = piece.row_bytes;
+	uint32_t i;
+
+	for (i = 0; i < v->work.nparts; i++) {
+		piece.row_bytes = i + 1 < v->work.nparts ? RIG_RMT_PIECE : left;
+		v->work.parts[i].queue = part->queue;
+		v->work.parts[i].kind = RIG_COPY;
+		build_copy(p, v, run, &piece, i);
+		piece.dst.offset += piece.row_bytes;
+		piece.src.offset += piece.row_bytes;
+		left -= piece.row_bytes;
+	}
+	v->pieces = true;
 }
 
 struct value *rig_rmt_value_make(struct proxy *p, uint64_t number, const struct rig_part *parts,
         uint32_t nparts, const struct rig_run *run)
 {
 	struct count c = count_parts(parts, nparts, run);
+	uint32_t pieces = pieces_of(parts, nparts, run);
+	uint32_t n = pieces > 1 ? pieces : nparts;
 	struct value *v = calloc(1, sizeof(*v));
 
 	if (!v)
 		return NULL;
 	v->work.device = p->id;
 	v->work.value = number;
-	v->work.parts = calloc(nparts + 1, sizeof(*v->work.parts));
+	v->work.parts = calloc(n + 1, sizeof(*v->work.parts));
 	v->numbers = malloc((c.numbers + 1) * sizeof(*v->numbers));
 	/* rig_launch_params writes eight bytes at a time where refs are. */
 	v->params = malloc(c.params + sizeof(uint64_t));
-	v->locals = calloc(c.locals + 1, sizeof(*v->locals));
-	v->foreigns = calloc(c.foreigns + 1, sizeof(*v->foreigns));
+	v->locals = calloc(c.locals * pieces + 1, sizeof(*v->locals));
+	v->foreigns = calloc(c.foreigns * pieces + 1, sizeof(*v->foreigns));
 	if (!v->work.parts || !v->numbers || !v->params || !v->locals || !v->foreigns) {
 		rig_rmt_value_free(v);
 		return NULL;
 	}
-	v->work.nparts = nparts;
-	build(p, v, parts, run);
+	v->work.nparts = n;
+	if (pieces > 1)
+		build_pieces(p, v, parts, run);
+	else
+		build(p, v, parts, run);
 	return v;
 }
 

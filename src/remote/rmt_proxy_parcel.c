@@ -178,6 +178,22 @@ void rig_rmt_value_wrap(struct proxy *p, struct value *v)
 		wrap_foreign(p, v, &v->foreigns[i]);
 }
 
+/* Messages would have places among the bytes of all parts. */
+static bool is_apart(const struct rig_rmt_side *side)
+{
+	return side->where != RIG_RMT_LOCAL && side->where != RIG_RMT_FOREIGN;
+}
+
+bool rig_rmt_value_is_in_pieces(const struct value *v)
+{
+	bool apart = v->pieces && !v->work.timed;
+	uint32_t i;
+
+	for (i = 0; i < v->work.nparts && apart; i++)
+		apart = is_apart(&v->work.parts[i].dst) && is_apart(&v->work.parts[i].src);
+	return apart;
+}
+
 /* ---- What a machine's reader brings ---- */
 
 /* With the lock. */

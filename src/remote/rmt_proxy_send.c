@@ -175,20 +175,43 @@ static int send_fetches(const struct value *v)
 	return err;
 }
 
-/* A failure is the job's, and so every proxy's. */
-static void send_value(struct proxy *p, struct value *v)
+static int send_work(struct proxy *p, const struct rig_rmt_work *work)
 {
 	struct rig_rmt_out out = {0};
 	int err;
 
+	rig_rmt_work_put(&out, work);
+	err = rig_rmt_send(p->m, RIG_RMT_SUBMIT, &out, NULL, 0);
+	rig_rmt_out_free(&out);
+	return err;
+}
+
+/* Each piece in a message of its own. */
+static int send_pieces(struct proxy *p, const struct value *v)
+{
+	struct rig_rmt_work work = v->work;
+	int err = 0;
+
+	work.nparts = 1;
+	for (; work.first < v->work.nparts && !err; work.first++) {
+		work.parts = &v->work.parts[work.first];
+		work.partial = work.first + 1 < v->work.nparts;
+		err = send_work(p, &work);
+	}
+	return err;
+}
+
+/* A failure is the job's, and so every proxy's. */
+static void send_value(struct proxy *p, struct value *v)
+{
+	int err;
+
 	rig_rmt_value_wrap(p, v);
-	rig_rmt_work_put(&out, &v->work);
 	err = send_fetches(v);
 	if (!err)
-		err = rig_rmt_send(p->m, RIG_RMT_SUBMIT, &out, NULL, 0);
+		err = rig_rmt_value_is_in_pieces(v) ? send_pieces(p, v) : send_work(p, &v->work);
 	if (!err && has_sources(v))
 		err = send_locals(p, v);
-	rig_rmt_out_free(&out);
 	if (err)
 		rig_rmt_job_fail(
 		        p->m->job, "machine %s: work could not be sent: %s", p->m->name, rig_error());

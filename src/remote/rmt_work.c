@@ -7,6 +7,8 @@
 
 #include "rmt_frames.h"
 
+enum { TIMED = 1, PARTIAL = 2 };
+
 static void get_side(struct rig_rmt_in *in, struct rig_rmt_side *side, bool in_side)
 {
 	memset(side, 0, sizeof(*side));
@@ -171,7 +173,7 @@ static void get_part(struct rig_rmt_in *in, struct rig_rmt_work *work, uint32_t 
 int rig_rmt_work_parse(const uint8_t *bytes, size_t n, struct rig_rmt_work *work)
 {
 	struct rig_rmt_in in = rig_rmt_in_of(bytes, n);
-	uint8_t timed;
+	uint8_t flags;
 	uint32_t i;
 	int err;
 
@@ -179,9 +181,11 @@ int rig_rmt_work_parse(const uint8_t *bytes, size_t n, struct rig_rmt_work *work
 	work->request = rig_rmt_get32(&in);
 	work->device = rig_rmt_get32(&in);
 	work->value = rig_rmt_get64(&in);
-	timed = rig_rmt_get8(&in);
-	in.bad |= timed > 1;
-	work->timed = timed;
+	flags = rig_rmt_get8(&in);
+	in.bad |= flags > (TIMED | PARTIAL);
+	work->timed = flags & TIMED;
+	work->partial = flags & PARTIAL;
+	work->first = rig_rmt_get32(&in);
 	work->nwaits = rig_rmt_get32(&in);
 	if (work->nwaits > RIG_RMT_WAITS)
 		return -EPROTO;
@@ -259,7 +263,8 @@ void rig_rmt_work_put(struct rig_rmt_out *out, const struct rig_rmt_work *work)
 	rig_rmt_put32(out, work->request);
 	rig_rmt_put32(out, work->device);
 	rig_rmt_put64(out, work->value);
-	rig_rmt_put8(out, work->timed);
+	rig_rmt_put8(out, (uint8_t)((work->timed ? TIMED : 0) | (work->partial ? PARTIAL : 0)));
+	rig_rmt_put32(out, work->first);
 	rig_rmt_put32(out, work->nwaits);
 	for (i = 0; i < work->nwaits; i++) {
 		rig_rmt_put32(out, work->waits[i].device);

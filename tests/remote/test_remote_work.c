@@ -238,6 +238,41 @@ static void what_follows_a_copy_is_not_shown_before_its_bytes_are_here(void **st
 	free(memory);
 }
 
+/* Some pieces and a bit, at odd places; each way, and between machines. */
+static void a_copy_in_pieces_is_one_copy(void **state)
+{
+	enum { ODD = 24 << 20 | 4097, AT = 3 };
+	struct rig_remote_job *job = remote_connect(agents, 2, NULL);
+	struct rig_device *d = remote_open(job, "RVX1:0", &agents[0]),
+	                  *o = remote_open(job, "CPU", &agents[1]);
+	struct rig_buffer *there = sys_buffer(d, RIG_DEVICE, ODD + AT),
+	                  *other = sys_buffer(o, RIG_DEVICE, ODD), *here;
+	uint8_t *sent = malloc(ODD), *memory = aligned_alloc(PATCH, 28 << 20);
+
+	(void)state;
+	sys_ok(rig_buffer_of_host(d, memory, 28 << 20, &here));
+	for (unsigned i = 0; i < 3; i++) {
+		sys_fill(sent, ODD, 77 + i);
+		memcpy(memory + 1, sent, ODD);
+		sys_ok(rig_buffer_copy(there, AT, here, 1, ODD));
+		memset(memory, 0, 28 << 20);
+		sys_ok(rig_buffer_copy(here, 5, there, AT, ODD));
+		assert_memory_equal(memory + 5, sent, ODD);
+		assert_true(!memory[4] && !memory[5 + ODD]);
+		sys_ok(rig_buffer_copy(other, 0, there, AT, ODD));
+		sys_ok(rig_buffer_read(other, 0, memory, ODD));
+		assert_memory_equal(memory, sent, ODD);
+	}
+	rig_buffer_put(here);
+	rig_buffer_put(other);
+	rig_buffer_put(there);
+	sys_close(o);
+	sys_close(d);
+	rig_remote_close(job);
+	free(memory);
+	free(sent);
+}
+
 static void *write_behind(void *buffer)
 {
 	static const uint8_t bytes[200000];
@@ -406,6 +441,7 @@ int main(void)
 	        cmocka_unit_test(large_copies_go_without_a_rail_where_none_can_be_made),
 	        cmocka_unit_test(devices_copy_beside_each_other),
 	        cmocka_unit_test(of_two_copies_to_one_place_the_later_one_stays),
+	        cmocka_unit_test(a_copy_in_pieces_is_one_copy),
 	        cmocka_unit_test(what_follows_a_copy_is_not_shown_before_its_bytes_are_here),
 	        cmocka_unit_test(a_device_that_does_not_get_on_holds_up_no_other),
 	        cmocka_unit_test(kernels_run_on_a_remote_device),
