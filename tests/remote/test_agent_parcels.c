@@ -63,16 +63,22 @@ static void join(struct world *w, bool no_bulk_rails)
 		w->d[i] = open_device(w, i);
 }
 
-static void begin(struct world *w, bool no_bulk_rails)
-{
-	static const char *const plain[INSIDE_DRIVERS] = {"", ""};
+static const char *const plain[INSIDE_DRIVERS] = {"", ""};
 
+/* With these drivers at agent 0. */
+static void begin_with(struct world *w, const char *const *drivers, bool no_bulk_rails)
+{
 	for (int i = 0; i < AGENTS; i++) {
-		w->in[i] = inside_start(plain, NULL);
+		w->in[i] = inside_start(i ? plain : drivers, NULL);
 		/* The words are the process's: the first are its runtime's. */
 		memset(w->in[i]->agent.words, true, (size_t)(1 + i) * WORDS);
 	}
 	join(w, no_bulk_rails);
+}
+
+static void begin(struct world *w, bool no_bulk_rails)
+{
+	begin_with(w, plain, no_bulk_rails);
 }
 
 static void leave(struct world *w)
@@ -464,6 +470,54 @@ static void a_source_that_stops_before_its_bytes_are_claimed_ends_who_copies_and
 	end(&w);
 }
 
+static void note_put(void *flag)
+{
+	atomic_store((atomic_bool *)flag, true);
+}
+
+/* Its memory stays, but not that of others. */
+static void a_device_that_does_not_stop_sends_nothing_more_and_says_so(void **state)
+{
+	static const char *const stuck[INSIDE_DRIVERS] = {"lie=stop_short", ""};
+	uint8_t *memory = aligned_alloc(4096, 1 << 20);
+	struct rig_buffer *from, *here;
+	struct sys_launch launch;
+	atomic_bool put = false;
+	struct copy copy;
+	struct world w;
+
+	(void)state;
+	/* What such a device has stays, and nothing names it. */
+	if (SYS_ASAN)
+		skip();
+	begin_with(&w, stuck, false);
+	copies_are_right(&w, LARGE);
+	from = sys_buffer(w.d[0], RIG_DEVICE, 1 << 20);
+	sys_ok(rig_buffer_of_host(w.d[0], memory, 1 << 20, &here));
+	polled_gate(w.in[0]->drivers[0], 0);
+	sys_copy_make(&launch, from, 0, here, 0, 1 << 20);
+	sys_ok(rig_submission_keep(launch.submission, &put, note_put));
+	(void)sys_launch_submit(&launch);
+	copy_begin(&w, &copy, LARGE);
+	AWAIT(look(w.in[0]).claimed == 1);
+	begin_loss(&w, 0);
+	assert_int_equal(rig_wait(copy.point), RIG_LOST);
+	assert_nothing_is_held(&w);
+	sys_launch_end(&launch);
+	rig_buffer_put(here);
+	/* The program's memory is its own again, while the job goes on. */
+	AWAIT(is_lost(w.d[0]) && atomic_load(&put));
+	assert_false(rig_remote_failed(w.job, NULL));
+	free(memory);
+	rig_buffer_put(from);
+	copy_end(&copy);
+	for (int i = 0; i < AGENTS; i++)
+		put_lost(&w, i);
+	leave(&w);
+	inside_end_stuck(w.in[0]);
+	inside_end(w.in[1]);
+}
+
 /* ---- The job's end ---- */
 
 struct mover {
@@ -581,6 +635,7 @@ int main(void)
 	                a_source_that_is_lost_is_the_reason_of_the_loss_of_who_copies_and_of_nothing_else),
 	        cmocka_unit_test(
 	                a_source_that_stops_before_its_bytes_are_claimed_ends_who_copies_and_leaves_nothing),
+	        cmocka_unit_test(a_device_that_does_not_stop_sends_nothing_more_and_says_so),
 	        cmocka_unit_test(a_job_that_is_closed_under_large_copies_leaves_nothing_and_the_next_works),
 	        cmocka_unit_test(
 	                a_job_that_loses_an_agent_under_large_copies_leaves_nothing_and_the_next_works),
