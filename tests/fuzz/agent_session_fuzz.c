@@ -14,6 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 enum {
 	ALLOC_BYTES_AT = 12, /* request, device, kind */
+	PEER = 5,            /* the other agent's machine */
 	SILENCE_MS = 1000,
 	LOOKS = 40, /* for threads to take what came before the end */
 	LOOK_US = 250,
@@ -137,24 +138,29 @@ static bool some_wait(void)
 	return some;
 }
 
-int __wrap_rig_rmt_chan_recv(struct rig_rmt_chan *from, uint8_t *kind, const uint8_t **payload, size_t *count)
+/* What another agent of the job sends comes by the same input. */
+static bool take_peers(uint8_t kind, const uint8_t *bytes, size_t n)
 {
-	size_t n;
+	struct session *s = agent.sessions;
 	int err;
 
-	(void)from;
-	if (!joined) {
-		joined = true;
-		*kind = RIG_RMT_JOIN;
-		return hand_out_join(payload, count);
-	}
-	if (nleft < 3 || atomic_load(&shut)) {
-		for (int i = 0; i < LOOKS && some_wait(); i++)
-			(void)usleep(LOOK_US);
-		return -ECONNRESET;
-	}
+	if (kind < RIG_RMT_FETCHED || kind > RIG_RMT_UNCLAIM || !s)
+		return false;
+	if (kind == RIG_RMT_FETCHED)
+		err = fetch_put(s, bytes, n);
+	else
+		err = (kind == RIG_RMT_CLAIM ? parcel_claim : parcel_unclaim)(s, PEER, bytes, n);
+	if (err)
+		session_fail_for(s, PEER, "what another agent sent: %s", strerror(-err));
+	return true;
+}
+
+static int next_message(uint8_t *kind, const uint8_t **payload, size_t *count)
+{
+	size_t n = (size_t)left[1] | (size_t)left[2] << 8;
+	int err;
+
 	*kind = left[0];
-	n = (size_t)left[1] | (size_t)left[2] << 8;
 	n = n < nleft - 3 ? n : nleft - 3;
 	err = hand_out(left + 3, n, payload, count);
 	/* At most 64 KiB: the machine's memory is others' too. */
@@ -163,6 +169,25 @@ int __wrap_rig_rmt_chan_recv(struct rig_rmt_chan *from, uint8_t *kind, const uin
 	left += 3 + n;
 	nleft -= 3 + n;
 	return err;
+}
+
+int __wrap_rig_rmt_chan_recv(struct rig_rmt_chan *from, uint8_t *kind, const uint8_t **payload, size_t *count)
+{
+	(void)from;
+	if (!joined) {
+		joined = true;
+		*kind = RIG_RMT_JOIN;
+		return hand_out_join(payload, count);
+	}
+	while (nleft >= 3 && !atomic_load(&shut)) {
+		int err = next_message(kind, payload, count);
+
+		if (err || !take_peers(*kind, *payload, *count))
+			return err;
+	}
+	for (int i = 0; i < LOOKS && some_wait(); i++)
+		(void)usleep(LOOK_US);
+	return -ECONNRESET;
 }
 
 /* No engine: its own parsers have targets of their own. */
