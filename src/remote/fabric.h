@@ -5,7 +5,7 @@
  *
  * Each write carries 32 bits, its *note*, which the other side reads from its queue once the bytes are in
  * memory. No order among writes is relied on, nor among completions: providers promise different ones, and
- * the notes are enough. But a note is overtaken by fewer than 128 later ones.
+ * the notes are enough. But a note overtakes, and is overtaken by, fewer than 128 others.
  *
  * Two ways to connect, as the provider has them. "tcp" and "verbs" have connected endpoints: one side
  * listens, the connection request carries a token, and nothing else is taken. "shm" has none: who knows a

@@ -148,7 +148,8 @@ static struct write take_begun(struct late *l, const struct rig_conn_op *op)
 	return w;
 }
 
-/* Any of n; the first of those numbers, where `passed` of all have gone and it has waited for long. */
+/* Any of n, but none that would overtake more than LATEST; the first of those numbers, where `passed` of all
+   have gone and it has waited for long. However many are held: a reader may be slow. */
 static unsigned pick(struct late *l, const uint64_t *numbers, unsigned n, uint64_t passed)
 {
 	unsigned first = 0, at = draw(l, n), i;
@@ -156,7 +157,7 @@ static unsigned pick(struct late *l, const uint64_t *numbers, unsigned n, uint64
 	for (i = 1; i < n; i++)
 		if (numbers[i] < numbers[first])
 			first = i;
-	if (passed >= numbers[first] + LATEST)
+	if (passed >= numbers[first] + LATEST || numbers[at] >= numbers[first] + LATEST)
 		return first;
 	if (at != first)
 		(void)__atomic_fetch_add(&overtaken, 1, __ATOMIC_RELAXED);
