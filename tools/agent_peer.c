@@ -311,6 +311,7 @@ static int take(struct peer *p, uint8_t kind, const uint8_t *payload, size_t n)
 
 static void *peer_run(void *arg)
 {
+	char text[RIG_RMT_REASON / 2] = "it sent what is no message";
 	struct peer *p = arg;
 	struct session *s = p->session;
 	const uint8_t *payload;
@@ -325,9 +326,10 @@ static void *peer_run(void *arg)
 		if (!err)
 			err = take(p, kind, payload, n);
 	}
+	if (err != -EPROTO)
+		rig_rmt_chan_end_text(err, s->join.silence_ms, text, sizeof(text));
 	if (!atomic_load(&s->ended))
-		session_fail_for(s, p->machine, "the connection between agents ended: %s",
-		        err == -EPROTO ? "it sent what is no message" : strerror(-err));
+		session_fail_for(s, p->machine, "between agents: %s", text);
 	return NULL;
 }
 

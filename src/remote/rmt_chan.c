@@ -36,6 +36,7 @@ struct rig_rmt_chan {
 	unsigned silence_ms;
 	char peer[PEER];
 	atomic_bool shut;
+	atomic_int broken; /* why a send shut it; 0: none did */
 	_Atomic uint64_t sent, received;
 
 	pthread_mutex_t send_lock;
@@ -408,8 +409,13 @@ static int send_locked(struct rig_rmt_chan *c, uint8_t kind, const void *head, s
 	if (body_bytes)
 		memcpy(c->plain + KIND + head_bytes, body, body_bytes);
 	c->send_error = push(c, KIND + head_bytes + body_bytes);
-	if (c->send_error)
+	if (c->send_error == -ETIMEDOUT)
+		c->send_error = -ETIME;
+	if (c->send_error) {
+		/* Who receives looks at it once it finds the end that this makes. */
+		atomic_store_explicit(&c->broken, c->send_error, memory_order_release);
 		rig_rmt_chan_shut(c);
+	}
 	return c->send_error;
 }
 
@@ -450,6 +456,14 @@ int rig_rmt_record_bytes(uint32_t length)
 	return (int)(length - OVERHEAD);
 }
 
+/* Of a connection that has ended. */
+static int why_ended(struct rig_rmt_chan *c)
+{
+	int broken = atomic_load_explicit(&c->broken, memory_order_acquire);
+
+	return broken ? broken : -ECONNRESET;
+}
+
 /* At least n bytes from c->from on. */
 static int fill(struct rig_rmt_chan *c, size_t n)
 {
@@ -465,7 +479,7 @@ static int fill(struct rig_rmt_chan *c, size_t n)
 		int err;
 
 		if (!got || atomic_load_explicit(&c->shut, memory_order_acquire))
-			return -ECONNRESET;
+			return why_ended(c);
 		if (got > 0) {
 			c->to += (size_t)got;
 			atomic_fetch_add_explicit(&c->received, (uint64_t)got, memory_order_relaxed);
@@ -507,6 +521,16 @@ int rig_rmt_chan_recv(struct rig_rmt_chan *chan, uint8_t *kind, const uint8_t **
 	*payload = chan->message + KIND;
 	*bytes = (size_t)plain - KIND;
 	return 0;
+}
+
+void rig_rmt_chan_end_text(int err, unsigned silence_ms, char *text, size_t bytes)
+{
+	if (err == -ETIMEDOUT)
+		(void)snprintf(text, bytes, "it was silent for %u ms", silence_ms);
+	else if (err == -ETIME)
+		(void)snprintf(text, bytes, "it took no byte for %u ms", silence_ms);
+	else
+		(void)snprintf(text, bytes, "the connection ended: %s", strerror(-err));
 }
 
 void rig_rmt_chan_shut(struct rig_rmt_chan *chan)

@@ -45,16 +45,18 @@ void rig_rmt_chan_set_silence(struct rig_rmt_chan *chan, unsigned silence_ms);
 /* Nobody may use it any more. NULL is allowed. */
 void rig_rmt_chan_free(struct rig_rmt_chan *chan);
 
-/* One message, head and body its payload. Blocks while the network takes no bytes, at most the bound.
-   Once it failed, it fails always. */
+/* One message, head and body its payload. Blocks while the network takes no bytes, at most the bound: then
+   -ETIME. Once it failed, it fails always, and so does rig_rmt_chan_recv, with the same. */
 int rig_rmt_chan_send(struct rig_rmt_chan *chan, uint8_t kind, const void *head, size_t head_bytes,
         const void *body, size_t body_bytes);
 /* The same of a short message, without waiting: nothing, if some thread is sending or the network takes no
    bytes now. */
 void rig_rmt_chan_try_send(struct rig_rmt_chan *chan, uint8_t kind, const void *head, size_t head_bytes);
 /* The next message; *payload lives until the next call. Blocks at most the bound. -ECONNRESET: the peer
-   ended or broke the connection; -ETIMEDOUT; -EPROTO: malformed or not authentic. */
+   ended or broke the connection; -ETIMEDOUT; -EPROTO: malformed or not authentic; what a send failed with. */
 int rig_rmt_chan_recv(struct rig_rmt_chan *chan, uint8_t *kind, const uint8_t **payload, size_t *bytes);
+/* What a send or recv that answered `err` says of the peer, after its name and a colon. Pure. */
+void rig_rmt_chan_end_text(int err, unsigned silence_ms, char *text, size_t bytes);
 /* Ends it for both threads and the peer: calls under way and later ones fail soon. Any thread. */
 void rig_rmt_chan_shut(struct rig_rmt_chan *chan);
 

@@ -109,6 +109,8 @@ int rig_rmt_connect_all(struct rig_remote_job *job);
 void *rig_rmt_reader_run(void *machine);
 
 /* rmt_request.c */
+/* The job fails by what its connection to the machine answered. */
+void rig_rmt_connection_fail(struct rig_rmt_machine *m, int err);
 /* Sends; a failure is the job's. -ECONNABORTED: the job is over. */
 int rig_rmt_send(struct rig_rmt_machine *m, uint8_t kind, const struct rig_rmt_out *out, const void *body,
         size_t bytes);

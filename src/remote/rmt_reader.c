@@ -94,13 +94,10 @@ void *rig_rmt_reader_run(void *machine)
 		if (!err)
 			err = take(m, kind, bytes, n);
 	}
-	if (err == -ETIMEDOUT)
-		rig_rmt_job_fail(m->job, "machine %s was silent for %" PRIu32 " ms", m->name,
-		        m->job->options.silence_ms);
-	else if (err == -EPROTO)
+	if (err == -EPROTO)
 		rig_rmt_job_fail(
 		        m->job, "machine %s: malformed: it sent what is no message (kind %u)", m->name, kind);
 	else if (err)
-		rig_rmt_job_fail(m->job, "machine %s: the connection ended: %s", m->name, strerror(-err));
+		rig_rmt_connection_fail(m, err);
 	return NULL;
 }

@@ -7,6 +7,14 @@
 #include "cond.h"
 #include "rmt_job.h"
 
+void rig_rmt_connection_fail(struct rig_rmt_machine *m, int err)
+{
+	char text[RIG_RMT_REASON / 2];
+
+	rig_rmt_chan_end_text(err, m->job->options.silence_ms, text, sizeof(text));
+	rig_rmt_job_fail(m->job, "machine %s: %s", m->name, text);
+}
+
 int rig_rmt_send(struct rig_rmt_machine *m, uint8_t kind, const struct rig_rmt_out *out, const void *body,
         size_t bytes)
 {
@@ -22,7 +30,7 @@ int rig_rmt_send(struct rig_rmt_machine *m, uint8_t kind, const struct rig_rmt_o
 	if (err == -EMSGSIZE)
 		return rig_error_set(
 		        err, "a message of %zu bytes exceeds what one carries", out->used + bytes);
-	rig_rmt_job_fail(m->job, "machine %s: the connection ended: %s", m->name, strerror(-err));
+	rig_rmt_connection_fail(m, err);
 	return rig_rmt_over_error(m->job);
 }
 

@@ -436,6 +436,38 @@ static void transfers_of_a_rail_come_in_parts_and_no_more_than_it_may_have(void 
 	rig_rmt_draft_drop(&draft);
 }
 
+/* And not that the connection was reset, which it does itself. */
+static void a_peer_that_takes_no_bytes_is_said_to_by_who_sends_and_who_receives(void **state)
+{
+	static const uint8_t bytes[RIG_RMT_PAYLOAD];
+	struct rig_rmt_chan *chan;
+	const uint8_t *payload;
+	char text[80];
+	struct relay r;
+	uint8_t kind;
+	size_t n;
+	int err;
+
+	(void)state;
+	relay_start(&r, UINT64_MAX);
+	assert_int_equal(rig_rmt_chan_dial(r.name, &key, MS, MS, &chan), 0);
+	(void)pthread_join(r.acceptor, NULL);
+	assert_int_equal(r.accept_answer, 0);
+	rig_rmt_chan_set_silence(r.accepted_chan, 50);
+	(void)pthread_mutex_lock(&r.held);
+	do
+		err = rig_rmt_chan_send(r.accepted_chan, 1, bytes, sizeof(bytes), NULL, 0);
+	while (!err);
+	assert_int_equal(err, -ETIME);
+	assert_int_equal(rig_rmt_chan_send(r.accepted_chan, 1, bytes, 1, NULL, 0), -ETIME);
+	assert_int_equal(rig_rmt_chan_recv(r.accepted_chan, &kind, &payload, &n), -ETIME);
+	rig_rmt_chan_end_text(err, 50, text, sizeof(text));
+	assert_string_equal(text, "it took no byte for 50 ms");
+	(void)pthread_mutex_unlock(&r.held);
+	rig_rmt_chan_free(chan);
+	relay_end(&r);
+}
+
 static void lengths_that_no_record_has_are_refused(void **state)
 {
 	(void)state;
@@ -607,6 +639,7 @@ int main(void)
 	        cmocka_unit_test(posts_arrive_in_their_order),
 	        cmocka_unit_test(posts_wait_for_no_peer_that_takes_no_bytes),
 	        cmocka_unit_test(transfers_of_a_rail_come_in_parts_and_no_more_than_it_may_have),
+	        cmocka_unit_test(a_peer_that_takes_no_bytes_is_said_to_by_who_sends_and_who_receives),
 	        cmocka_unit_test(lengths_that_no_record_has_are_refused),
 	        cmocka_unit_test(names_are_split_at_their_last_colon),
 	        cmocka_unit_test(messages_of_parcels_are_read_as_they_were_written_and_no_byte_may_lack),
