@@ -316,6 +316,7 @@ struct session {
 	uint32_t npeers;
 	atomic_bool ended;
 	char reason[RIG_RMT_REASON]; /* why the job failed; written once, under lock */
+	_Atomic uint64_t failed_at;  /* by rig_now_ns, once the controller was told; 0: it was not */
 	struct rails *rails;
 };
 

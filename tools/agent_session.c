@@ -14,7 +14,8 @@
 enum {
 	BEATS = 4, /* in the time that the peer waits for one */
 	TICK_MS = 10,
-	SWEEP_MS = 200, /* between two looks for ends of rails that are over */
+	FAREWELL_MS = 2000, /* for the controller to end the connection of a job that failed here */
+	SWEEP_MS = 200,     /* between two looks for ends of rails that are over */
 };
 
 int session_send(
@@ -60,7 +61,17 @@ static void fail(struct session *s, uint32_t machine, const char *format, va_lis
 	rig_rmt_put_text(&out, s->reason);
 	(void)session_send(s, RIG_RMT_FAILED, &out, NULL, 0);
 	rig_rmt_out_free(&out);
-	rig_rmt_chan_shut(s->chan);
+	/* The controller ends the connection once it has the reason. If this did, data connections would end
+	   too, and the controller might see that first and take it for the cause. */
+	atomic_store_explicit(&s->failed_at, rig_now_ns(), memory_order_release);
+}
+
+/* A controller that was told does not end it. */
+static bool is_overdue(struct session *s)
+{
+	uint64_t since = atomic_load_explicit(&s->failed_at, memory_order_acquire);
+
+	return since && rig_now_ns() - since > FAREWELL_MS * RIG_NS_PER_MS;
 }
 
 void session_fail(struct session *s, const char *format, ...)
@@ -203,6 +214,8 @@ static void *beat_run(void *session)
 
 	while (!queue_is_closed(&s->control)) {
 		(void)nanosleep(&nap, NULL);
+		if (is_overdue(s))
+			rig_rmt_chan_shut(s->chan);
 		if (rig_now_ns() - last < every)
 			continue;
 		rig_rmt_chan_try_send(s->chan, RIG_RMT_BEAT, NULL, 0);
@@ -323,14 +336,34 @@ static void told_failed(struct session *s, const uint8_t *payload, size_t n)
 	session_fail(s, "%s", rig_rmt_in_end(&in) ? "malformed: a reason" : reason);
 }
 
+static void fail_by_end(struct session *s, int err)
+{
+	char text[RIG_RMT_REASON / 2];
+
+	rig_rmt_chan_end_text(err, s->join.silence_ms, text, sizeof(text));
+	session_fail(s, "the controller: %s", text);
+}
+
+/* Of a job that failed: nothing else is of use any more. */
+static void await_end(struct session *s)
+{
+	const uint8_t *payload;
+	uint8_t kind = 0;
+	size_t n;
+
+	while (kind != RIG_RMT_FAILED && kind != RIG_RMT_CLOSE &&
+	        !rig_rmt_chan_recv(s->chan, &kind, &payload, &n))
+		;
+}
+
 static void read_all(struct session *s)
 {
 	const uint8_t *payload;
 	uint8_t kind = 0;
 	size_t n;
-	int err;
+	int err = 0;
 
-	for (;;) {
+	while (!err && !atomic_load_explicit(&s->failed_at, memory_order_acquire)) {
 		err = rig_rmt_chan_recv(s->chan, &kind, &payload, &n);
 		if (!err && kind == RIG_RMT_FAILED) {
 			told_failed(s, payload, n);
@@ -338,19 +371,17 @@ static void read_all(struct session *s)
 		}
 		if (!err)
 			err = take(s, kind, payload, n);
-		if (err)
-			break;
 	}
 	if (err == -ESHUTDOWN)
 		agent_log(s->agent, "job of %s closed", rig_rmt_chan_peer(s->chan));
 	else if (err == -EPROTO)
 		session_fail(s, "malformed: the controller sent what is no message (kind %u)", kind);
-	else if (err == -ETIMEDOUT)
-		session_fail(s, "the controller was silent for %u ms", s->join.silence_ms);
 	else if (err == -ENOMEM)
 		session_fail(s, "the controller has more under way than the agent takes");
-	else
-		session_fail(s, "the controller's connection ended: %s", strerror(-err));
+	else if (err)
+		fail_by_end(s, err);
+	if (err != -ESHUTDOWN)
+		await_end(s);
 }
 
 /* ---- Life ---- */

@@ -128,6 +128,31 @@ static void an_end_with_a_device_that_does_not_stop_is_told(void **state)
 	inside_end(in);
 }
 
+/* Whose data connections then end after it has the reason, however fast they are. */
+static void a_job_that_failed_at_the_agent_is_the_controllers_to_end(void **state)
+{
+	static const uint8_t none = 250; /* no kind of message */
+	const struct rig_rmt_join join = {
+	        .role = RIG_RMT_CONTROLLER, .token = {JOB}, .silence_ms = 2000, .machine = "0"};
+	struct inside *in = inside_start(plain, NULL);
+	const uint8_t *bytes;
+	uint8_t kind = 0;
+	struct talk t;
+	size_t n;
+
+	(void)state;
+	talk_join(&t, in, &join);
+	assert_int_equal(rig_rmt_chan_send(t.chan, none, NULL, 0, NULL, 0), 0);
+	while (kind != RIG_RMT_FAILED)
+		assert_int_equal(rig_rmt_chan_recv(t.chan, &kind, &bytes, &n), 0);
+	assert_int_equal(rig_rmt_chan_recv(t.chan, &kind, &bytes, &n), 0);
+	assert_int_equal(kind, RIG_RMT_BEAT);
+	/* But not for ever. */
+	talk_await_over(&t);
+	talk_end(&t);
+	inside_end(in);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,6 +161,7 @@ int main(void)
 	        cmocka_unit_test(an_agent_of_no_job_here_is_told_so),
 	        cmocka_unit_test(a_link_that_leads_elsewhere_is_no_link),
 	        cmocka_unit_test(an_end_with_a_device_that_does_not_stop_is_told),
+	        cmocka_unit_test(a_job_that_failed_at_the_agent_is_the_controllers_to_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
