@@ -8,7 +8,7 @@
 
 #include "example.h"
 
-#define USAGE "usage: blocks KEYFILE HOST:PORT HOST:PORT [BLOCKS]\n"
+#define USAGE "usage: blocks KEYFILE HOST:PORT HOST:PORT [BLOCKS [IMAGE]]\n"
 
 enum {
 	COUNT = 16384, /* numbers of a block */
@@ -78,12 +78,12 @@ static struct rig_submission *make_step(const struct machine *m, const char *fun
 	return submission;
 }
 
-static void open_machine(struct rig_remote_job *job, const char *name, struct machine *m)
+static void open_machine(struct rig_remote_job *job, const char *name, const char *image, struct machine *m)
 {
 	memset(m, 0, sizeof(*m));
 	m->cpu = open_at(job, "CPU", name);
 	m->board = open_at(job, "RVX1:0", name);
-	must(rig_image_load_file(m->board, MIX_IMAGE, &m->image), "image");
+	must(rig_image_load_file(m->board, image, &m->image), "image");
 	m->first = make_step(m, "first");
 	m->second = make_step(m, "second");
 	must(rig_buffer_create(m->board, RIG_DEVICE, BYTES, &m->before), "buffer");
@@ -308,20 +308,20 @@ static bool run(struct rig_remote_job *job, struct machine *a, struct machine *b
 int main(int argc, char **argv)
 {
 	unsigned long blocks = argc > 4 ? strtoul(argv[4], NULL, 0) : 64;
-	const char *machines[2];
+	const char *machines[2], *image = argc > 5 ? argv[5] : MIX_IMAGE;
 	struct rig_remote_job *job;
 	struct machine a, b;
 	bool same;
 
-	if (argc < 4 || argc > 5 || !blocks || blocks > MOST_BLOCKS) {
+	if (argc < 4 || argc > 6 || !blocks || blocks > MOST_BLOCKS) {
 		fprintf(stderr, USAGE);
 		return 2;
 	}
 	machines[0] = argv[2];
 	machines[1] = argv[3];
 	must(rig_remote_connect(machines, 2, argv[1], NULL, &job), "connect");
-	open_machine(job, machines[0], &a);
-	open_machine(job, machines[1], &b);
+	open_machine(job, machines[0], image, &a);
+	open_machine(job, machines[1], image, &b);
 	same = run(job, &a, &b, blocks);
 	close_machine(&a);
 	close_machine(&b);
