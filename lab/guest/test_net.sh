@@ -4,6 +4,7 @@
 # and b, joined by a veth pair to r, which routes between them; netem is at both ends of each pair. So what goes from one to
 # another passes two links.
 MACHINES='c a b'
+SILENCE_MS=8000 # of jobs that are to fail by it, and by nothing that a busy machine does
 export RIG_MODEL_DIR=/lab
 
 # Busybox has an ip that knows no namespaces.
@@ -128,7 +129,7 @@ during() {
 
 a_network_that_swallows_all_fails_the_job_by_its_silence_and_agents_serve_on() {
 	make_machines 'delay 20ms 5ms'
-	program silent 4000 "$(during "links slow 'loss 100%'")"
+	program silent $SILENCE_MS "$(during "links slow 'loss 100%'")"
 	said closed
 	# They notice by themselves: nothing reaches them.
 	await all_ended
@@ -145,8 +146,8 @@ part() {
 
 agents_that_no_longer_reach_each_other_fail_the_job_with_that_reason() {
 	make_machines 'delay 20ms 5ms'
-	program silent 4000 "$(during part add)" 'between agents: it'
-	said 'for 4000 ms'
+	program silent $SILENCE_MS "$(during part add)" 'between agents: it'
+	said "for $SILENCE_MS ms"
 	await all_ended
 	part del
 	program works

@@ -131,6 +131,13 @@ static bool links_are_made(struct net *net)
 	return true;
 }
 
+/* Its job may have failed. */
+static void leave(struct rig_device *device)
+{
+	(void)rig_close(device);
+	rig_device_put(device);
+}
+
 static void begin_linked(struct net *net, char **argument, uint32_t silence_ms)
 {
 	unsigned try, i;
@@ -140,8 +147,8 @@ static void begin_linked(struct net *net, char **argument, uint32_t silence_ms)
 		if (links_are_made(net))
 			return;
 		for (i = 0; i < MACHINES; i++) {
-			rig_device_put(net->board[i]);
-			rig_device_put(net->cpu[i]);
+			leave(net->board[i]);
+			leave(net->cpu[i]);
 		}
 		rig_remote_close(net->job);
 	}
