@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "rail_pair.h"
+#include "rail_private.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -78,11 +79,24 @@ int rail_pair_open(struct rail_pair *pair, const struct rig_rails_options *optio
 	return rail_pair_open_two(pair, both);
 }
 
+/* Over shm both sides map one memory here, as they would not in two processes: it goes with the first close. */
+static void await_threads(struct rig_rails *rails)
+{
+	for (struct rig_rail_link *link = rails ? rails->links : NULL; link; link = link->next)
+		if (link->has_thread) {
+			rig_rail_link_quit(link);
+			(void)pthread_join(link->thread, NULL);
+			link->has_thread = false;
+		}
+}
+
 void rail_pair_close(struct rail_pair *pair)
 {
 	for (int i = 0; i < 2; i++)
 		if (pair->rails[i])
 			rig_rails_stop(pair->rails[i]);
+	for (int i = 0; i < 2; i++)
+		await_threads(pair->rails[i]);
 	for (int i = 0; i < 2; i++)
 		rig_rails_close(pair->rails[i]);
 }

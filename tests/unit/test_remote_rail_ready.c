@@ -163,7 +163,8 @@ static void many_ready_counts_while_the_link_is_busy_cost_one_wake(void **state)
 	rig_rail_link_unlock(pair.link[0]);
 	rail_wait(ends.end[1], RIG_REMOTE_ARRIVED, 100);
 	rig_rails_stats(pair.rails[0], &after);
-	assert_int_equal(after.wakes - before.wakes, 1);
+	/* None, if the link's thread looked first. */
+	assert_true(after.wakes - before.wakes <= 1);
 	assert_int_equal(after.writes - before.writes, 100);
 	rail_ends_put(&ends);
 	rail_pair_close(&pair);
