@@ -79,7 +79,7 @@ int rail_pair_open(struct rail_pair *pair, const struct rig_rails_options *optio
 	return rail_pair_open_two(pair, both);
 }
 
-/* Over shm both sides map one memory here, as they would not in two processes: it goes with the first close. */
+/* Over shm both sides map one memory here, as two processes would not: it goes with the first close. */
 static void await_threads(struct rig_rails *rails)
 {
 	for (struct rig_rail_link *link = rails ? rails->links : NULL; link; link = link->next)
