@@ -66,7 +66,7 @@ static bool end_job(struct rig_remote_job *job, bool failed, const char *format,
 	first = !rig_rmt_job_over(job);
 	if (first) {
 		(void)vsnprintf(job->reason, sizeof(job->reason), format, args);
-		job->failed = failed;
+		job->failed = job->failing = failed;
 		atomic_store_explicit(&job->over, true, memory_order_release);
 		(void)pthread_cond_broadcast(&job->changed);
 	}
@@ -90,6 +90,19 @@ void rig_rmt_job_fail(struct rig_remote_job *job, const char *format, ...)
 	tell_proxies(job);
 	if (job->options.failed)
 		job->options.failed(job->options.arg, job->reason);
+	(void)pthread_mutex_lock(&job->lock);
+	job->failing = false;
+	(void)pthread_cond_broadcast(&job->changed);
+	(void)pthread_mutex_unlock(&job->lock);
+}
+
+/* Who fails the job may be a program's thread or a proxy's, which no join waits for. */
+static void await_failer(struct rig_remote_job *job)
+{
+	(void)pthread_mutex_lock(&job->lock);
+	while (job->failing)
+		(void)pthread_cond_wait(&job->changed, &job->lock);
+	(void)pthread_mutex_unlock(&job->lock);
 }
 
 bool rig_remote_failed(struct rig_remote_job *job, const char **why)
@@ -191,6 +204,7 @@ void rig_remote_close(struct rig_remote_job *job)
 		return;
 	rig_rmt_rails_close(job);
 	close_with(job, "the job was closed");
+	await_failer(job);
 	rig_rmt_rails_end(job);
 	rig_rmt_fork_unlist(job);
 	rig_rmt_job_put(job);

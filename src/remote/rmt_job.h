@@ -81,6 +81,7 @@ struct rig_remote_job {
 	struct rig_rmt_opener *openers;
 	atomic_bool over;            /* failed or closed; `reason` is written before */
 	bool failed, forked;         /* forked: this is a child's copy, which is nobody's */
+	bool failing;                /* its failure is being told: the engine of rails stays meanwhile */
 	struct rig_remote_job *next; /* of the process's */
 	char reason[RIG_RMT_REASON];
 	pthread_t beats;

@@ -251,6 +251,7 @@ int rig_rmt_rails_open(struct rig_remote_job *job)
 	return 0;
 }
 
+/* The close waits for who tells of a failure before it takes the engine away. */
 void rig_rmt_rails_fail(struct rig_remote_job *job, const char *why)
 {
 	struct rig_rails *engine = job->rails ? atomic_load(&job->rails->engine) : NULL;
