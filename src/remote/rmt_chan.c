@@ -412,9 +412,10 @@ static int send_locked(struct rig_rmt_chan *c, uint8_t kind, const void *head, s
 	if (c->send_error == -ETIMEDOUT)
 		c->send_error = -ETIME;
 	if (c->send_error) {
-		/* Who receives looks at it once it finds the end that this makes. */
+		/* Who receives looks at it once it finds the end that this makes, after what had come before:
+		   that may say why the peer takes no more. */
 		atomic_store_explicit(&c->broken, c->send_error, memory_order_release);
-		rig_rmt_chan_shut(c);
+		(void)shutdown(c->fd, SHUT_RDWR);
 	}
 	return c->send_error;
 }
@@ -440,13 +441,15 @@ static bool takes_bytes(const struct rig_rmt_chan *c)
 	return poll(&p, 1, 0) > 0;
 }
 
-void rig_rmt_chan_try_send(struct rig_rmt_chan *chan, uint8_t kind, const void *head, size_t head_bytes)
+bool rig_rmt_chan_try_send(struct rig_rmt_chan *chan, uint8_t kind, const void *head, size_t head_bytes)
 {
+	bool sent;
+
 	if (pthread_mutex_trylock(&chan->send_lock))
-		return;
-	if (takes_bytes(chan))
-		(void)send_locked(chan, kind, head, head_bytes, NULL, 0);
+		return false;
+	sent = takes_bytes(chan) && !send_locked(chan, kind, head, head_bytes, NULL, 0);
 	(void)pthread_mutex_unlock(&chan->send_lock);
+	return sent;
 }
 
 int rig_rmt_record_bytes(uint32_t length)
@@ -456,12 +459,12 @@ int rig_rmt_record_bytes(uint32_t length)
 	return (int)(length - OVERHEAD);
 }
 
-/* Of a connection that has ended. */
-static int why_ended(struct rig_rmt_chan *c)
+/* Of a connection that has ended. What made a send fail comes before what that makes of a receive. */
+static int why_ended(struct rig_rmt_chan *c, int err)
 {
 	int broken = atomic_load_explicit(&c->broken, memory_order_acquire);
 
-	return broken ? broken : -ECONNRESET;
+	return broken ? broken : err;
 }
 
 /* At least n bytes from c->from on. */
@@ -479,7 +482,7 @@ static int fill(struct rig_rmt_chan *c, size_t n)
 		int err;
 
 		if (!got || atomic_load_explicit(&c->shut, memory_order_acquire))
-			return why_ended(c);
+			return why_ended(c, -ECONNRESET);
 		if (got > 0) {
 			c->to += (size_t)got;
 			atomic_fetch_add_explicit(&c->received, (uint64_t)got, memory_order_relaxed);
@@ -487,7 +490,7 @@ static int fill(struct rig_rmt_chan *c, size_t n)
 			continue;
 		}
 		if (errno != EAGAIN && errno != EINTR)
-			return -errno;
+			return why_ended(c, -errno);
 		err = await(c->fd, POLLIN, &deadline);
 		if (err)
 			return err;

@@ -46,12 +46,13 @@ void rig_rmt_chan_set_silence(struct rig_rmt_chan *chan, unsigned silence_ms);
 void rig_rmt_chan_free(struct rig_rmt_chan *chan);
 
 /* One message, head and body its payload. Blocks while the network takes no bytes, at most the bound: then
-   -ETIME. Once it failed, it fails always, and so does rig_rmt_chan_recv, with the same. */
+   -ETIME. Once it failed, it fails always, and so does rig_rmt_chan_recv, with the same, after what had come
+   until then. */
 int rig_rmt_chan_send(struct rig_rmt_chan *chan, uint8_t kind, const void *head, size_t head_bytes,
         const void *body, size_t body_bytes);
 /* The same of a short message, without waiting: nothing, if some thread is sending or the network takes no
-   bytes now. */
-void rig_rmt_chan_try_send(struct rig_rmt_chan *chan, uint8_t kind, const void *head, size_t head_bytes);
+   bytes now. Whether it was sent. */
+bool rig_rmt_chan_try_send(struct rig_rmt_chan *chan, uint8_t kind, const void *head, size_t head_bytes);
 /* The next message; *payload lives until the next call. Blocks at most the bound. -ECONNRESET: the peer
    ended or broke the connection; -ETIMEDOUT; -EPROTO: malformed or not authentic; what a send failed with. */
 int rig_rmt_chan_recv(struct rig_rmt_chan *chan, uint8_t *kind, const uint8_t **payload, size_t *bytes);
