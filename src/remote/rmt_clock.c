@@ -29,6 +29,29 @@ static void note(struct rig_rmt_machine *m, uint64_t sent, uint64_t received, ui
 	m->has_clock = true;
 }
 
+/* One at a time: an answer that takes longer than from one to the next would else count for none. */
+static bool begin_ping(struct rig_rmt_machine *m, uint32_t number)
+{
+	bool free;
+
+	(void)pthread_mutex_lock(&m->lock);
+	free = !m->ping;
+	if (free) {
+		m->ping = number;
+		m->ping_sent = rig_now_ns();
+	}
+	(void)pthread_mutex_unlock(&m->lock);
+	return free;
+}
+
+static void give_up_ping(struct rig_rmt_machine *m, uint32_t number)
+{
+	(void)pthread_mutex_lock(&m->lock);
+	if (m->ping == number)
+		m->ping = 0;
+	(void)pthread_mutex_unlock(&m->lock);
+}
+
 void rig_rmt_clock_ping(struct rig_rmt_machine *m)
 {
 	struct rig_rmt_out out = {0};
@@ -38,13 +61,9 @@ void rig_rmt_clock_ping(struct rig_rmt_machine *m)
 	next = m->job->next_request++;
 	(void)pthread_mutex_unlock(&m->job->lock);
 	rig_rmt_put32(&out, next);
-	if (!out.bad) {
-		(void)pthread_mutex_lock(&m->lock);
-		m->ping = next;
-		m->ping_sent = rig_now_ns();
-		(void)pthread_mutex_unlock(&m->lock);
-		rig_rmt_chan_try_send(m->chan, RIG_RMT_PING, out.at, out.used);
-	}
+	if (!out.bad && begin_ping(m, next) &&
+	        !rig_rmt_chan_try_send(m->chan, RIG_RMT_PING, out.at, out.used))
+		give_up_ping(m, next);
 	rig_rmt_out_free(&out);
 }
 
