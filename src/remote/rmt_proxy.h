@@ -168,7 +168,8 @@ bool rig_rmt_value_is_in_pieces(const struct value *v);
 bool rig_rmt_proxy_is_held(const struct proxy *p);
 /* With the lock: takes values off that are done. */
 void rig_rmt_proxy_advance(struct proxy *p);
-/* With the lock, which is given up meanwhile: waits until no memory of the proxy's values is any engine's. */
+/* With the lock, which is given up meanwhile: waits until no memory of the proxy's values is any engine's. An
+   agent that does not resolve its tickets within answer_ms fails the job, whose end resolves them. */
 void rig_rmt_proxy_await_parcels(struct proxy *p);
 
 /* rmt_proxy_take.c */

@@ -2,7 +2,9 @@
 /* Bytes of values that go by parcels. */
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
+#include "cond.h"
 #include "rmt_proxy.h"
 
 /* What a parcel tells. */
@@ -262,6 +264,19 @@ int rig_rmt_proxy_ticket(struct rig_rmt_machine *m, const uint8_t *payload, size
 
 void rig_rmt_proxy_await_parcels(struct proxy *p)
 {
+	unsigned ms = p->m->job->options.answer_ms;
+	struct timespec end = rig_cond_end_ms(ms);
+	int err = 0;
+
+	while (p->nparcels && err != ETIMEDOUT)
+		err = pthread_cond_timedwait(&p->moved, &p->lock, &end);
+	if (!p->nparcels)
+		return;
+	(void)pthread_mutex_unlock(&p->lock);
+	rig_rmt_job_fail(p->m->job,
+	        "machine %s did not say within %u ms what became of a device's large copies", p->m->name, ms);
+	(void)pthread_mutex_lock(&p->lock);
+	/* The end of the links resolves them, and is this process's own. */
 	while (p->nparcels)
 		(void)pthread_cond_wait(&p->moved, &p->lock);
 }
