@@ -136,7 +136,7 @@ static int send_locals(struct proxy *p, const struct value *v)
 	struct stream s = {.p = p, .v = v, .buffer = malloc(RIG_RMT_DATA_BYTES)};
 	uint32_t part, next = 0;
 	uint64_t row;
-	int err = s.buffer ? 0 : -ENOMEM;
+	int err = s.buffer ? 0 : rig_error_set(-ENOMEM, "no host memory for bytes on their way");
 
 	for (part = 0; part < v->work.nparts && !err; part++) {
 		const struct rig_rmt_part *w = &v->work.parts[part];

@@ -87,16 +87,19 @@ void *rig_rmt_reader_run(void *machine)
 	const uint8_t *bytes;
 	uint8_t kind = 0;
 	size_t n;
-	int err = 0;
+	int err = 0, taken = 0;
 
-	while (!err && !rig_rmt_job_over(m->job)) {
+	while (!err && !taken && !rig_rmt_job_over(m->job)) {
 		err = rig_rmt_chan_recv(m->chan, &kind, &bytes, &n);
 		if (!err)
-			err = take(m, kind, bytes, n);
+			taken = take(m, kind, bytes, n);
 	}
-	if (err == -EPROTO)
+	if (err == -EPROTO || taken == -EPROTO)
 		rig_rmt_job_fail(
 		        m->job, "machine %s: malformed: it sent what is no message (kind %u)", m->name, kind);
+	else if (taken)
+		rig_rmt_job_fail(m->job, "machine %s: what it sent could not be taken here: %s", m->name,
+		        strerror(-taken));
 	else if (err)
 		rig_rmt_connection_fail(m, err);
 	return NULL;
