@@ -274,6 +274,8 @@ static void begin(struct direction *d, const struct rig_remote_end *from, const 
 	d->runs = d->n ? runs : 0;
 	d->from_bytes = rig_remote_copy_bytes(d->transfers, d->n, false);
 	d->to_bytes = rig_remote_copy_bytes(d->transfers, d->n, true);
+	assert_int_equal(from->outbound.bytes, 2 * d->from_bytes);
+	assert_int_equal(to->inbound.bytes, 2 * d->to_bytes);
 }
 
 static void say_moved(void *arg)

@@ -232,6 +232,11 @@ static void more_transfers_than_a_rail_carries_are_refused_and_the_most_are_not(
 	rig_remote_close(job);
 }
 
+static bool has_failed(void *job)
+{
+	return rig_remote_failed(job, NULL);
+}
+
 static void misuse_of_a_rail_is_told(void **state)
 {
 	static const struct rig_remote_transfer bad = {.src = 0, .dst = 0, .length = 0};
@@ -285,6 +290,61 @@ static void a_killed_machine_raises_every_count_and_no_wait_blocks(void **state)
 	rig_remote_end_put(end);
 	sys_finish(&agents[1].process, &result);
 	remote_agent(&agents[1], "sim:mem=64M");
+}
+
+/* Which of them failed first does not matter: all are told the same. */
+static void a_rail_of_a_failed_job_is_refused_with_what_failed_it(void **state)
+{
+	struct rig_remote_job *job = remote_connect(agents, 2, NULL);
+	struct rig_device *cpu[2] = {
+	        remote_open(job, "CPU", &agents[0]), remote_open(job, "CPU", &agents[1])};
+	const struct rig_remote_host *host = remote_host(cpu[0]);
+	const struct rig_remote_rail *rail;
+	const char *why = NULL;
+	struct sys_result result;
+
+	(void)state;
+	assert_int_equal(kill(agents[1].process.pid, SIGKILL), 0);
+	sys_await(has_failed, job, "the end of a job whose machine was killed");
+	assert_true(rig_remote_failed(job, &why));
+	assert_non_null(strstr(why, agents[1].name));
+	assert_int_equal(host->rail(host->self, NULL, &one, 1, &one, 1, &rail), -ECONNABORTED);
+	assert_non_null(strstr(rig_error(), why));
+	assert_int_equal(host->rail(host->self, remote_host(cpu[1]), &one, 1, NULL, 0, &rail), -ECONNABORTED);
+	assert_non_null(strstr(rig_error(), why));
+	for (unsigned i = 0; i < 2; i++) {
+		rig_close(cpu[i]);
+		rig_device_put(cpu[i]);
+	}
+	rig_remote_close(job);
+	sys_finish(&agents[1].process, &result);
+	remote_agent(&agents[1], "sim:mem=64M");
+}
+
+static uint64_t id_of(struct rig_device *board)
+{
+	const struct rig_remote_record *record = rig_capability(board, &rig_remote_key);
+
+	assert_non_null(record);
+	assert_int_equal(record->kind, RIG_REMOTE_DEVICE);
+	return record->u.device.id;
+}
+
+/* Its number among those that the machine opened for the job, and not among this process's devices. */
+static void a_devices_id_is_what_its_machine_numbers_it(void **state)
+{
+	struct rig_remote_job *job = remote_connect(agents, 2, NULL);
+	struct rig_device *cpu = remote_open(job, "CPU", &agents[1]);
+	struct rig_device *second = remote_open(job, "RVX1:0", &agents[1]);
+	struct rig_device *first = remote_open(job, "RVX1:0", &agents[0]);
+
+	(void)state;
+	assert_int_equal(id_of(second), 1);
+	assert_int_equal(id_of(first), 0);
+	sys_close(second);
+	sys_close(first);
+	sys_close(cpu);
+	rig_remote_close(job);
 }
 
 static void each_proxy_declares_what_it_is(void **state)
@@ -371,6 +431,38 @@ static void a_rail_ends_with_its_last_put_and_memory_in_use_stays(void **state)
 	(void)state;
 	check_life(false);
 	check_life(true);
+}
+
+/* Of one between two machines this process has no end at all. */
+static void a_rail_that_is_held_keeps_its_ends_on_both_machines(void **state)
+{
+	struct rig_remote_job *job = remote_connect(agents, 2, NULL);
+	struct rig_device *cpu[2], *board[2];
+	const struct rig_remote_rail *rail;
+	struct ended ended[2];
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		cpu[i] = remote_open(job, "CPU", &agents[i]);
+		board[i] = remote_open(job, "RVX1:0", &agents[i]);
+		ended[i].board = board[i];
+	}
+	sys_ok(remote_host(cpu[0])->rail(
+	        remote_host(cpu[0])->self, remote_host(cpu[1]), &one, 1, &one, 1, &rail));
+	assert_null(rail->local);
+	for (i = 0; i < 2; i++) {
+		sys_ok(rig_remote_rail_area(job, rail, i, false, &ended[i].area));
+		assert_false(has_ended(&ended[i]));
+	}
+	rig_remote_rail_put(rail);
+	for (i = 0; i < 2; i++)
+		sys_await(has_ended, &ended[i], "the end of a rail that nobody holds");
+	for (i = 0; i < 2; i++) {
+		sys_close(board[i]);
+		sys_close(cpu[i]);
+	}
+	rig_remote_close(job);
 }
 
 /* globals.k.c writes where its parameter points, into the area, first how often it has run. */
@@ -469,12 +561,15 @@ int main(void)
 	        cmocka_unit_test(bytes_go_out_by_a_rail_and_come_back_with_nobody_between),
 	        cmocka_unit_test(two_machines_pass_bytes_to_each_other),
 	        cmocka_unit_test(each_proxy_declares_what_it_is),
+	        cmocka_unit_test(a_devices_id_is_what_its_machine_numbers_it),
 	        cmocka_unit_test(a_rail_ends_with_its_last_put_and_memory_in_use_stays),
+	        cmocka_unit_test(a_rail_that_is_held_keeps_its_ends_on_both_machines),
 	        cmocka_unit_test(a_launch_made_before_the_last_put_works_after_it),
 	        cmocka_unit_test(rails_are_made_by_any_thread_and_have_numbers_of_their_own),
 	        cmocka_unit_test(a_rail_has_more_transfers_than_a_message_holds),
 	        cmocka_unit_test(more_transfers_than_a_rail_carries_are_refused_and_the_most_are_not),
 	        cmocka_unit_test(misuse_of_a_rail_is_told),
+	        cmocka_unit_test(a_rail_of_a_failed_job_is_refused_with_what_failed_it),
 	        cmocka_unit_test(a_killed_machine_raises_every_count_and_no_wait_blocks),
 	};
 

@@ -128,6 +128,44 @@ static void a_copy_is_the_largest_end_rounded_up_to_256(void **state)
 	assert_int_equal(rig_remote_copy_bytes(t, 3, true), 1280);
 }
 
+static int64_t next_random(uint64_t *state, int64_t below)
+{
+	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (int64_t)(*state >> 33) % below;
+}
+
+static void copies_of_random_sets_are_what_the_model_has(void **state)
+{
+	enum { SETS = 20000, MOST = 9, PLACES = 3000 };
+	uint64_t random = 7;
+	int exact = 0, over = 0;
+
+	(void)state;
+	for (int set = 0; set < SETS; set++) {
+		struct rig_remote_transfer t[MOST];
+		size_t n = 1 + (size_t)next_random(&random, MOST);
+		int64_t end[2] = {0, 0};
+
+		for (size_t i = 0; i < n; i++) {
+			t[i] = (struct rig_remote_transfer){next_random(&random, PLACES),
+			        next_random(&random, PLACES), 1 + next_random(&random, PLACES)};
+			end[0] = t[i].src + t[i].length > end[0] ? t[i].src + t[i].length : end[0];
+			end[1] = t[i].dst + t[i].length > end[1] ? t[i].dst + t[i].length : end[1];
+		}
+		for (int inbound = 0; inbound < 2; inbound++) {
+			int64_t bytes = 0;
+
+			while (bytes < end[inbound])
+				bytes += 256;
+			exact += bytes == end[inbound];
+			over += bytes == end[inbound] + 255;
+			assert_int_equal(rig_remote_copy_bytes(t, n, inbound), bytes);
+		}
+	}
+	assert_true(exact > 0);
+	assert_true(over > 0);
+}
+
 /* ---- Ends and rails ---- */
 
 static int released_times;
@@ -285,6 +323,7 @@ int main(void)
 	        cmocka_unit_test(the_error_names_the_transfer),
 	        cmocka_unit_test(every_set_of_edge_values_is_judged_as_the_model_does),
 	        cmocka_unit_test(a_copy_is_the_largest_end_rounded_up_to_256),
+	        cmocka_unit_test(copies_of_random_sets_are_what_the_model_has),
 	        cmocka_unit_test(an_end_is_what_its_provider_said),
 	        cmocka_unit_test(the_provider_is_told_once_at_the_last_put_of_an_end),
 	        cmocka_unit_test(a_rail_keeps_its_local_end),
