@@ -97,7 +97,7 @@ void rig_rmt_job_fail(struct rig_remote_job *job, const char *format, ...)
 }
 
 /* Who fails the job may be a program's thread or a proxy's, which no join waits for. */
-static void await_failer(struct rig_remote_job *job)
+static void await_telling(struct rig_remote_job *job)
 {
 	(void)pthread_mutex_lock(&job->lock);
 	while (job->failing)
@@ -204,7 +204,7 @@ void rig_remote_close(struct rig_remote_job *job)
 		return;
 	rig_rmt_rails_close(job);
 	close_with(job, "the job was closed");
-	await_failer(job);
+	await_telling(job);
 	rig_rmt_rails_end(job);
 	rig_rmt_fork_unlist(job);
 	rig_rmt_job_put(job);

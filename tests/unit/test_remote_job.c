@@ -77,18 +77,18 @@ static void a_close_waits_for_who_tells_of_the_failure(void **state)
 	struct telling t = {0};
 	const struct rig_remote_options options = {
 	        .version = RIG_EDGE_VERSION, .failed = look_for_the_close, .arg = &t};
-	pthread_t failer;
+	pthread_t thread;
 
 	(void)state;
 	(void)sem_init(&t.told, 0, 0);
 	(void)sem_init(&t.closed, 0, 0);
 	t.job = make_job(&options);
-	assert_int_equal(pthread_create(&failer, NULL, fail_run, &t), 0);
+	assert_int_equal(pthread_create(&thread, NULL, fail_run, &t), 0);
 	while (sem_wait(&t.told))
 		;
 	rig_remote_close(t.job);
 	(void)sem_post(&t.closed);
-	(void)pthread_join(failer, NULL);
+	(void)pthread_join(thread, NULL);
 	assert_false(t.was_closed);
 	(void)sem_destroy(&t.told);
 	(void)sem_destroy(&t.closed);
