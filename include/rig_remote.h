@@ -46,17 +46,21 @@ struct rig_remote_job;
 
 /* NULL means all zero. Copied. */
 struct rig_remote_options {
-	uint32_t version;     /* RIG_EDGE_VERSION */
-	uint32_t step_ms;     /* for a connection and the proof of the key; 0: 10,000 */
-	uint32_t silence_ms;  /* without a sign of life the job fails; at least 50; 0: 10,000 */
-	uint32_t answer_ms;   /* for an agent's answer, such as to an open; 0: 60,000 */
+	uint32_t version;    /* RIG_EDGE_VERSION */
+	uint32_t step_ms;    /* for a connection and the proof of the key; 0: 10,000 */
+	uint32_t silence_ms; /* without a sign of life the job fails; at least 50; 0: 10,000 */
+	/* For an agent's answer, such as to an open, and for what it has to say of the large copies of a
+	   device that it has stopped; then the job fails. 0: 60,000 */
+	uint32_t answer_ms;
 	const char *provider; /* of rails: "tcp", "shm", "verbs"; NULL: "tcp" */
-	const char
-	        *node; /* this machine's address for rails; NULL: that of the first connection to an agent */
+	const char *node;     /* this machine's address for rails; NULL: that of its connection to an agent */
 	/* Large copies go over the encrypted control connections too, and not over libfabric's, which are
 	   faster and are not encrypted. */
 	bool no_bulk_rails;
-	/* Called once if the job fails, from a thread of the library's. NULL: nobody. */
+	/* Called once if the job fails, by the thread that notices it: one of the library's, or one of the
+	   program's inside a call that sends or asks, such as rig_submit, rig_close or rig_remote_connect,
+	   with that call's locks. So it neither waits for a device or another thread's call nor calls
+	   rig_remote_close, which waits until it has returned. NULL: nobody. */
 	void (*failed)(void *arg, const char *why);
 	void *arg;
 };
@@ -65,11 +69,17 @@ struct rig_remote_options {
 RIG_API int rig_remote_make_key(const char *path);
 
 /*
- * Connects to the agents of `n` machines, 1 to 256, with the key of a file that only its owner may read, many
- * at the same time, and them to each other. Blocks at most step_ms a connection. If something fails, nothing
- * of it is left, and the text names the machine that failed first. -EACCES: another key; -EPERM: the file may
- * be read by others; -ETIMEDOUT, -ECONNREFUSED and others of the network; -EINVAL: a name or a number;
- * -EREMCHG: a machine's name leads elsewhere from another machine than from here.
+ * Connects to the agents of `n` machines, 1 to 256, with the key of a file that only its owner may read, 64
+ * at the same time, and then them to each other, in n / 2 rounds. If something fails, nothing of it is left,
+ * and the text names the machine that failed first. -EACCES: another key; -EPERM: the file may be read by
+ * others; -ETIMEDOUT, -ECONNREFUSED and others of the network; -ECONNABORTED: what was connected failed
+ * meanwhile; -EINVAL: a name or a number; -EREMCHG: a machine's name leads elsewhere from another machine
+ * than from here.
+ *
+ * Blocks for each machine at most step_ms until the key is proven, and as long for each of 8 readings of its
+ * clock; and for each connection between two machines at most answer_ms, within which the agent that dials
+ * has a bound of its own, 10 s. The name service is asked here and there without a bound but its own
+ * (resolv.conf(5)): where names may hang, give addresses.
  *
  * Whoever can lead this process's connection for one machine to another one that has the same key is not
  * noticed: the job then uses that one's devices. Machines that must not stand for each other need keys of
@@ -79,7 +89,9 @@ RIG_API int rig_remote_connect(const char *const *machines, uint32_t n, const ch
         const struct rig_remote_options *options, struct rig_remote_job **job);
 
 /* Ends the job: proxies that are still open are lost with the reason "the job was closed", agents stop what
-   they have of it. NULL is allowed. Openers of the job are gone. */
+   they have of it. Waits until `failed`, if it is being called, has returned: not to be called in it. Where
+   the job has rails, or had large copies, each agent is told first, and has answer_ms. NULL is allowed.
+   Openers of the job are gone. */
 RIG_API void rig_remote_close(struct rig_remote_job *job);
 
 /* Whether it failed; then *why (if not NULL) is the first cause, until the close. */
@@ -91,8 +103,9 @@ struct rig_remote_listed {
 	bool busy;      /* open, for this or another job */
 };
 
-/* Writes what the machine's agent serves, at most `room` devices, and returns their number, or a negative
-   errno. */
+/* Writes what the machine's agent serves, at most `room` devices, and returns their number. Blocks at most
+   answer_ms, after which the job fails. -EINVAL: no such machine; -ECONNABORTED: the job is over; -EPROTO:
+   the answer is none; -ENOMEM. */
 RIG_API int rig_remote_list(
         struct rig_remote_job *job, uint32_t machine, struct rig_remote_listed *listed, uint32_t room);
 
@@ -152,7 +165,8 @@ static inline void rig_remote_step(uint32_t words[RIG_REMOTE_STEP_WORDS], enum r
 RIG_API int rig_remote_rail_area(struct rig_remote_job *job, const struct rig_remote_rail *rail,
         uint32_t machine, bool inbound, struct rig_remote_area *area);
 
-/* The machine's clock: its nanoseconds less this one's, and by how much that may be off. */
+/* The machine's clock: its nanoseconds less this one's, and by how much that may be off. It asks nothing, and
+   answers after the job's failure too. -EINVAL: no such machine; -ECONNABORTED: in a child of fork. */
 RIG_API int rig_remote_clock(
         struct rig_remote_job *job, uint32_t machine, int64_t *ahead_ns, uint64_t *error_ns);
 
@@ -160,6 +174,7 @@ struct rig_remote_stats {
 	uint64_t sent, received; /* bytes of the control connection */
 	uint64_t round_trip_ns;  /* the shortest measured */
 };
+/* Errors as of rig_remote_clock. */
 RIG_API int rig_remote_stats(struct rig_remote_job *job, uint32_t machine, struct rig_remote_stats *stats);
 
 #ifdef __cplusplus

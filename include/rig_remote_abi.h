@@ -101,8 +101,7 @@ RIG_API int rig_remote_check_transfers(const struct rig_remote_transfer *send, s
         const struct rig_remote_transfer *receive, size_t nreceive);
 
 /* The bytes of one copy of a landing area for checked transfers: the largest src + length (`inbound` false)
-   or dst
- * + length (true), rounded up to a multiple of RIG_REMOTE_COPY_ALIGN; 0 for none. */
+   or dst + length (true), rounded up to a multiple of RIG_REMOTE_COPY_ALIGN; 0 for none. */
 RIG_API size_t rig_remote_copy_bytes(const struct rig_remote_transfer *transfers, size_t n, bool inbound);
 
 /* ---- Ends and rails ------------------------------------------------------------------------------------ */
@@ -142,7 +141,8 @@ static inline uint64_t rig_remote_load(const struct rig_remote_end *end, enum ri
 	return __atomic_load_n((const uint64_t *)((const char *)end->counts.at + count), __ATOMIC_ACQUIRE);
 }
 
-/* A reference more, returned; one less. NULL is allowed and does nothing. */
+/* A reference more, returned; one less. NULL is allowed and does nothing. The last put of a rail may
+   block while its provider tells the machines of its ends, as long as each may take to answer. */
 RIG_API const struct rig_remote_end *rig_remote_end_get(const struct rig_remote_end *end);
 RIG_API void rig_remote_end_put(const struct rig_remote_end *end);
 RIG_API const struct rig_remote_rail *rig_remote_rail_get(const struct rig_remote_rail *rail);
@@ -157,15 +157,13 @@ RIG_API void rig_remote_rail_put(const struct rig_remote_rail *rail);
  */
 typedef void (*rig_remote_released_fn)(void *owner);
 
-/* A new end with these fields, copied from *fields, and one reference, the caller's. `released` may be
-   NULL. Never
- * made from the fields of an existing end. -ENOMEM; -EINVAL: no counts area, ready or ready_fn. */
+/* A new end with these fields, copied from *fields, and one reference, the caller's. `released` may be NULL.
+   Never made from the fields of an existing end. -ENOMEM; -EINVAL: no counts area, ready or ready_fn. */
 RIG_API int rig_remote_end_make(const struct rig_remote_end *fields, rig_remote_released_fn released,
         void *owner, const struct rig_remote_end **end);
 
-/* A new rail and one reference, the caller's; it takes a reference of its own to `local`, which may be
-   NULL, and
- * returns that before `released` is called. Never made from the fields of an existing rail. -ENOMEM. */
+/* A new rail and one reference, the caller's; it takes a reference of its own to `local`, which may be NULL,
+   and returns that before `released` is called. Never made from the fields of an existing rail. -ENOMEM. */
 RIG_API int rig_remote_rail_make(uint64_t id, const struct rig_remote_end *local,
         rig_remote_released_fn released, void *owner, const struct rig_remote_rail **rail);
 
@@ -181,7 +179,8 @@ struct rig_remote_host {
 	 * carries `send` from this host's machine and `receive` to it; both are copied. *rail has one
 	 * reference, the caller's. A negative errno and a text that names the cause if the job has failed
 	 * (-ECONNABORTED) or `peer` is of another job (-EXDEV). -EINVAL: `peer` is this host, or
-	 * rig_remote_check_transfers refuses. Any thread.
+	 * rig_remote_check_transfers refuses. Any thread; it blocks while the machines are asked, and linked
+	 * with each other for their first rail, as long as each may take to answer.
 	 */
 	int (*rail)(void *self, const struct rig_remote_host *peer, const struct rig_remote_transfer *send,
 	        size_t nsend, const struct rig_remote_transfer *receive, size_t nreceive,
@@ -219,8 +218,7 @@ struct rig_remote_record {
 RIG_API extern const struct rig_key rig_remote_key;
 
 /* The record under the key, as the facts of a proxy carry it (rig_facts.capability). It lives as long as
-   facts ask
- * of a record: until the proxy's `release`. */
+   facts ask of a record: until the proxy's `release`. */
 RIG_API struct rig_capability rig_remote_declare(const struct rig_remote_record *record);
 
 #ifdef __cplusplus
