@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "remote_support.h"
+
+enum { COUNT_S = 120 };
 
 static struct agent_process agents[2];
 
@@ -25,8 +28,13 @@ static int end(void **state)
 
 static void await_count(const struct rig_remote_end *end, enum rig_remote_count count, uint64_t c)
 {
-	while (rig_remote_load(end, count) < c)
+	struct rig_deadline deadline = rig_deadline_in(NULL, COUNT_S * RIG_NS_PER_S);
+
+	while (rig_remote_load(end, count) < c) {
+		if (rig_deadline_passed(&deadline))
+			fail_msg("the count is not %llu within %d s", (unsigned long long)c, COUNT_S);
 		sys_nap();
+	}
 }
 
 /* Steps as one submission of the machine's queue, after `after`. */
