@@ -60,6 +60,8 @@ struct item *queue_item(uint8_t kind);
 void queue_put(struct queue *q, struct item *item);
 /* The next item, the caller's to free; waits at most `ms`. NULL: closed, or nothing came. */
 struct item *queue_pop(struct queue *q, unsigned ms);
+/* The same of the next item of another kind: those of this one stay, and keep their order. */
+struct item *queue_pop_past(struct queue *q, uint8_t kind, unsigned ms);
 /* No item comes out any more. */
 void queue_close(struct queue *q);
 bool queue_is_closed(struct queue *q);

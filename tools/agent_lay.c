@@ -31,7 +31,8 @@ static int lay_messages(
 	int err = 0;
 
 	while (done < bytes && !err) {
-		struct item *item = queue_pop(&d->hot_queue, HOT_LOOK_MS);
+		/* What another proxy fetches from this device may come in between: its turn is after this work. */
+		struct item *item = queue_pop_past(&d->hot_queue, RIG_RMT_FETCH, HOT_LOOK_MS);
 
 		if (device_is_ending(d) || queue_is_closed(&d->hot_queue))
 			err = -ECANCELED;

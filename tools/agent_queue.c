@@ -10,6 +10,8 @@
 /* More than a controller that keeps to its own bound has under way for a device. */
 #define MOST_BYTES ((size_t)768 << 20)
 
+enum { NO_KIND = UINT8_MAX }; /* of no item */
+
 void queue_init(struct queue *q)
 {
 	memset(q, 0, sizeof(*q));
@@ -74,24 +76,40 @@ void queue_put(struct queue *q, struct item *item)
 	(void)pthread_mutex_unlock(&q->lock);
 }
 
-struct item *queue_pop(struct queue *q, unsigned ms)
+/* With the lock: where the first item is that is of another kind. */
+static struct item **first_past(struct queue *q, uint8_t kind)
 {
-	struct item *item = NULL;
+	struct item **at;
+
+	for (at = &q->head; *at && (*at)->kind == kind; at = &(*at)->next)
+		;
+	return at;
+}
+
+struct item *queue_pop_past(struct queue *q, uint8_t kind, unsigned ms)
+{
+	struct item **at, *item = NULL;
 	struct timespec end = rig_cond_end_ms(ms);
 
 	(void)pthread_mutex_lock(&q->lock);
-	while (!q->head && !q->closed)
+	while (!*(at = first_past(q, kind)) && !q->closed)
 		if (pthread_cond_timedwait(&q->some, &q->lock, &end) == ETIMEDOUT)
 			break;
-	if (q->head && !q->closed) {
-		item = q->head;
-		q->head = item->next;
-		if (!q->head)
-			q->tail = &q->head;
+	at = first_past(q, kind);
+	if (*at && !q->closed) {
+		item = *at;
+		*at = item->next;
+		if (!item->next)
+			q->tail = at;
 		q->bytes -= item->bytes;
 	}
 	(void)pthread_mutex_unlock(&q->lock);
 	return item;
+}
+
+struct item *queue_pop(struct queue *q, unsigned ms)
+{
+	return queue_pop_past(q, NO_KIND, ms);
 }
 
 void queue_close(struct queue *q)

@@ -233,6 +233,7 @@ static int to_device(struct session *s, uint8_t kind, const uint8_t *payload, si
 	bool numbered = kind != RIG_RMT_DATA && kind != RIG_RMT_FREE && kind != RIG_RMT_CODE &&
 	                kind != RIG_RMT_UNLOAD;
 	struct rig_rmt_in in = rig_rmt_in_of(payload, n);
+	struct queue *q;
 	struct device *d;
 	uint32_t id;
 
@@ -246,14 +247,15 @@ static int to_device(struct session *s, uint8_t kind, const uint8_t *payload, si
 		return -EPROTO;
 	if (kind == RIG_RMT_STOP)
 		device_hurry(d);
-	if (queue_push(hot ? &d->hot_queue : &d->cold_queue, kind, payload, n))
+	q = hot ? &d->hot_queue : &d->cold_queue;
+	if (queue_push(q, kind, payload, n))
 		return 0;
+	if (!queue_is_closed(q) && !(hot && device_is_ending(d)))
+		return -ENOMEM;
 	/* Work of a device that is ending goes nowhere; who waits for its bytes is told. */
 	if (kind == RIG_RMT_FETCH || kind == RIG_RMT_SUBMIT)
 		return queue_push(&s->control, kind, payload, n) ? 0 : -ENOMEM;
-	return (hot && device_is_ending(d)) || queue_is_closed(hot ? &d->hot_queue : &d->cold_queue)
-	               ? 0
-	               : -ENOMEM;
+	return 0;
 }
 
 /* The reader waits for nobody, so it sends nothing itself. */

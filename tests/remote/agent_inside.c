@@ -224,6 +224,8 @@ static void take_end(struct talk *t, uint8_t kind, const uint8_t *bytes, size_t 
 	assert_int_equal(rig_rmt_in_end(&in), 0);
 	if (kind == RIG_RMT_LOST)
 		t->lost[id] = true;
+	else
+		t->failed = true;
 }
 
 /* One message. */
@@ -278,6 +280,13 @@ void talk_await_lost(struct talk *t, uint32_t device)
 	while (!t->lost[device] && !t->over)
 		take(t);
 	assert_true(t->lost[device]);
+}
+
+void talk_await_failed(struct talk *t)
+{
+	while (!t->failed && !t->over)
+		take(t);
+	assert_true(t->failed);
 }
 
 void talk_await_over(struct talk *t)

@@ -71,6 +71,7 @@ struct talk {
 	uint64_t reached[INSIDE_DRIVERS]; /* by the number of the device */
 	bool lost[INSIDE_DRIVERS];
 	char reason[RIG_RMT_REASON]; /* of the last loss or failure */
+	bool failed;                 /* the job */
 	bool over;                   /* the connection ended */
 };
 
@@ -93,6 +94,7 @@ void talk_await_value(struct talk *t, uint32_t device, uint64_t value);
 /* Until it is, or the device is lost or the job over. */
 void talk_await_end(struct talk *t, uint32_t device, uint64_t value);
 void talk_await_lost(struct talk *t, uint32_t device);
+void talk_await_failed(struct talk *t);
 void talk_await_over(struct talk *t);
 
 /* Waits until the job is served. */
