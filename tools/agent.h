@@ -356,9 +356,9 @@ int fetch_send(struct session *s, uint32_t machine, uint32_t id, const uint8_t *
 void fetch_refuse(struct session *s, uint32_t machine, uint32_t id, const char *why);
 /* Nobody waits for it any more. */
 void fetch_forget(struct session *s, uint32_t id);
-/* That the fetch does not come, with the reason, or NULL: nobody has said so. To free by fetch_free.
-   With the session's lock. */
-struct fetch *fetch_refused(struct session *s, uint32_t id);
+/* What came by messages: `failed`, with the reason, or, of a malformed peer, all bytes. NULL: neither did. To
+   free by fetch_free. With the session's lock. */
+struct fetch *fetch_ended(struct session *s, uint32_t id);
 void fetch_free(struct fetch *f);
 /* To another agent; nothing where there is no connection. */
 void peer_send(struct session *s, uint32_t machine, uint8_t kind, const struct rig_rmt_out *out);

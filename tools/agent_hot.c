@@ -155,7 +155,8 @@ static void do_work(struct device *d, struct rig_rmt_work *work)
 		session_fail(d->session, "malformed: %s", rig_error());
 	} else if (err == -ECONNABORTED) {
 		await_end(d);
-	} else if (err != -ECANCELED || !device_is_ending(d)) {
+	} else if (!device_is_ending(d)) {
+		/* What fails because it ends is no cause of that. */
 		device_lose(d, "%s", rig_error());
 	}
 	pending_free(d, p);

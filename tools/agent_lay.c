@@ -31,7 +31,7 @@ static int lay_messages(
 	int err = 0;
 
 	while (done < bytes && !err) {
-		/* What another proxy fetches from this device may come in between: its turn is after this work. */
+		/* What another proxy fetches from this device may come in between: its turn is after this. */
 		struct item *item = queue_pop_past(&d->hot_queue, RIG_RMT_FETCH, HOT_LOOK_MS);
 
 		if (device_is_ending(d) || queue_is_closed(&d->hot_queue))

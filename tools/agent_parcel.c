@@ -117,7 +117,7 @@ int parcel_fetch(struct device *d, const struct rig_rmt_side *src, uint8_t *to, 
 		bool asks = device_is_ending(d) && !unclaimed;
 
 		if (!refused)
-			refused = fetch_refused(s, src->region);
+			refused = fetch_ended(s, src->region);
 		if (!refused && !asks) {
 			(void)pthread_cond_wait(&s->changed, &s->lock);
 			continue;
@@ -133,8 +133,14 @@ int parcel_fetch(struct device *d, const struct rig_rmt_side *src, uint8_t *to, 
 	(void)pthread_mutex_unlock(&s->lock);
 	if (!refused)
 		return l.err ? -ECONNABORTED : 0;
-	err = rig_error_set(
-	        -EREMOTEIO, "%s", refused->data ? (const char *)refused->data : "its source is lost");
+	if (!refused->failed)
+		err = rig_error_set(-EPROTO, "a message with bytes that were to come over a link");
+	else if (device_is_ending(d))
+		/* Which is its own end, and no loss, even where the refusal was not asked for by this. */
+		err = -ECANCELED;
+	else
+		err = rig_error_set(
+		        -EREMOTEIO, "%s", refused->data ? (const char *)refused->data : "its source is lost");
 	fetch_free(refused);
 	return err;
 }
@@ -311,6 +317,17 @@ static int launch(struct rig_rail_link *link, struct claim *c)
 	return err == -ECONNABORTED ? 0 : err;
 }
 
+/* With the lock. This machine's part of it is done: its bytes are ready or on their way, or refused. */
+static bool is_settled(const struct claim *c)
+{
+	return c->ready || c->refused;
+}
+
+static int two_of_one_number(void)
+{
+	return rig_error_set(-EPROTO, "malformed: two fetches of one number");
+}
+
 /* With the lock. Whether it is ready now, with another agent's claim or without; else given up. */
 static bool make_ready(struct session *s, struct device *d, struct pending *p, struct claim *c)
 {
@@ -339,6 +356,8 @@ void parcel_ready(struct device *d, struct pending *p)
 		c = make(s, p->machine, p->fetch);
 	if (!c)
 		err = rig_error_set(-ENOMEM, "the agent has no memory");
+	else if (c->machine != p->machine || is_settled(c))
+		err = two_of_one_number();
 	else if (make_ready(s, d, p, c) && c->claimed)
 		err = launch(link, c);
 	(void)pthread_mutex_unlock(&s->lock);
@@ -349,23 +368,27 @@ void parcel_ready(struct device *d, struct pending *p)
 void parcel_refuse(struct session *s, uint32_t machine, uint32_t fetch, const char *why)
 {
 	struct claim *c;
-	bool tells = true, none = false;
+	bool tells = true;
+	int err = 0;
 
 	(void)pthread_mutex_lock(&s->lock);
 	c = *find(s, fetch);
-	if (c) {
+	if (c && (c->machine != machine || is_settled(c))) {
+		err = two_of_one_number();
+		tells = false;
+	} else if (c) {
 		tells = !c->given_up;
 		drop(s, c);
 	} else if ((c = make(s, machine, fetch))) {
 		c->refused = true;
 	} else {
-		none = true;
+		err = rig_error_set(-ENOMEM, "the agent has no memory for what it does not send");
 	}
 	(void)pthread_mutex_unlock(&s->lock);
 	if (tells)
 		fetch_refuse(s, machine, fetch, why);
-	if (none)
-		session_fail(s, "the agent has no memory for what it does not send");
+	if (err)
+		session_fail(s, "%s", rig_error());
 }
 
 /* What to do once the lock is given back. */

@@ -159,9 +159,8 @@ int fetch_take(struct device *d, uint32_t id, uint8_t *to, uint64_t bytes)
 	return err;
 }
 
-struct fetch *fetch_refused(struct session *s, uint32_t id)
+struct fetch *fetch_ended(struct session *s, uint32_t id)
 {
-	/* Of a parcel's no bytes come this way. */
 	return take_whole(s, id);
 }
 

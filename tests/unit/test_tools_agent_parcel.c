@@ -332,6 +332,51 @@ static void what_no_agent_says_is_malformed(void **state)
 	assert_null(s.claims);
 }
 
+static void a_number_that_a_controller_says_twice_fails_the_job_and_ends_nothing_twice(void **state)
+{
+	static const enum event cases[][MOST] = {
+	        {READY, READY, HALT, CLAIM},
+	        {READY, READY, CLAIM, FLOWN},
+	        {READY, CLAIM, READY, FLOWN},
+	        {CLAIM, READY, READY, FLOWN},
+	        {READY, CLAIM, REFUSE, FLOWN},
+	        {READY, REFUSE, CLAIM, FLOWN},
+	        {REFUSE, READY, CLAIM},
+	        {REFUSE, REFUSE, CLAIM},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		unsigned ready = 0;
+
+		begin();
+		for (int k = 0; k < MOST; k++) {
+			happen(cases[i][k]);
+			ready += cases[i][k] == READY;
+		}
+		if (did.failures != 1 || did.flights + did.refusals != 1 || did.staged != ready || s.claims ||
+		        s.nclaims || d.nflying)
+			fail_msg(
+			        "case %zu: %u failures, %u flights, %u refusals, staging given back %u times",
+			        i, did.failures, did.flights, did.refusals, did.staged);
+	}
+}
+
+/* The number is that of a fetch of another machine's. */
+static void bytes_do_not_go_to_a_machine_that_the_controller_did_not_name(void **state)
+{
+	(void)state;
+	begin();
+	assert_int_equal(claim_from(THIRD, BYTES), 0);
+	happen(READY);
+	assert_int_equal(did.failures, 1);
+	assert_int_equal(did.flights, 0);
+	assert_int_equal(did.staged, 1);
+	happen(REFUSE);
+	assert_int_equal(did.failures, 2);
+	parcels_free(&s);
+}
+
 static void bytes_that_cannot_be_sent_fail_the_job_unless_the_link_has_ended(void **state)
 {
 	(void)state;
@@ -425,8 +470,25 @@ static void a_ticket_between_agents_is_resolved_by_the_bytes_or_by_the_refusal(v
 	begin();
 	atomic_store(&d.ending, true);
 	did.on_unclaim = be_refused;
-	assert_int_equal(fetch(), -EREMOTEIO);
+	assert_int_equal(fetch(), -ECANCELED);
 	assert_int_equal(did.unclaims, 1);
+	assert_int_equal(did.unexpected, 1);
+	assert_null(s.fetches);
+}
+
+static void send_messages(void)
+{
+	memset(memory, 'x', sizeof(memory));
+	assert_int_equal(fetch_add(&s, FETCH, sizeof(memory), 0, memory, sizeof(memory)), 0);
+}
+
+static void bytes_by_message_for_a_ticket_are_malformed_and_no_text(void **state)
+{
+	(void)state;
+	begin();
+	did.on_claim = send_messages;
+	assert_int_equal(fetch(), -EPROTO);
+	assert_null(strstr(rig_error(), "x"));
 	assert_int_equal(did.unexpected, 1);
 	assert_null(s.fetches);
 }
@@ -522,10 +584,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(a_fetch_ends_once_in_whatever_order_its_two_sides_come),
 	        cmocka_unit_test(what_no_agent_says_is_malformed),
+	        cmocka_unit_test(a_number_that_a_controller_says_twice_fails_the_job_and_ends_nothing_twice),
+	        cmocka_unit_test(bytes_do_not_go_to_a_machine_that_the_controller_did_not_name),
 	        cmocka_unit_test(bytes_that_cannot_be_sent_fail_the_job_unless_the_link_has_ended),
 	        cmocka_unit_test(
 	                bytes_for_the_controller_that_cannot_be_sent_fail_the_job_unless_the_link_has_ended),
 	        cmocka_unit_test(a_ticket_between_agents_is_resolved_by_the_bytes_or_by_the_refusal),
+	        cmocka_unit_test(bytes_by_message_for_a_ticket_are_malformed_and_no_text),
 	        cmocka_unit_test(a_fetch_without_a_ticket_claims_nothing_and_the_refusal_leaves_nothing),
 	        cmocka_unit_test(sources_of_work_that_never_runs_are_given_up_and_nothing_of_them_is_left),
 	        cmocka_unit_test(a_submission_that_never_runs_voids_its_tickets_and_gives_its_sources_up),
