@@ -212,7 +212,7 @@ static void begin_pings(struct ends *e, struct rig_rmt_machine *m)
 	(void)pthread_mutex_init(&m->lock, NULL);
 }
 
-static void end_pings(struct ends *e, struct rig_rmt_machine *m)
+static void drop_machine(struct ends *e, struct rig_rmt_machine *m)
 {
 	rig_remote_close(m->job);
 	(void)pthread_mutex_destroy(&m->lock);
@@ -238,7 +238,7 @@ static void an_answer_counts_that_takes_longer_than_from_one_ping_to_the_next(vo
 	assert_int_not_equal(first, second);
 	assert_false(rig_rmt_clock_answer(&m, first, theirs, sizeof(theirs)));
 	assert_true(rig_rmt_clock_answer(&m, second, theirs, sizeof(theirs)));
-	end_pings(&e, &m);
+	drop_machine(&e, &m);
 }
 
 static void a_ping_that_did_not_go_holds_up_no_other(void **state)
@@ -251,7 +251,52 @@ static void a_ping_that_did_not_go_holds_up_no_other(void **state)
 	rig_rmt_chan_shut(e.here);
 	rig_rmt_clock_ping(&m);
 	assert_int_equal(m.ping, 0);
-	end_pings(&e, &m);
+	drop_machine(&e, &m);
+}
+
+static bool without_memory;
+
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+
+void *__wrap_malloc(size_t bytes)
+{
+	return without_memory ? NULL : __real_malloc(bytes);
+}
+
+/* Here, and not the connection's end: nothing is wrong with the machine. */
+static void a_message_for_which_there_is_no_memory_here_says_so(void **state)
+{
+	const struct rig_rmt_want want = {.device = 0, .value = 1, .part = 0};
+	static const struct rig_remote_options options = {.version = RIG_EDGE_VERSION};
+	struct local local = {.in = true, .parcel = true, .row_bytes = 1, .rows = 1};
+	struct value v = {.work.value = 1, .locals = &local, .nlocals = 1};
+	struct proxy *p = calloc(1, sizeof(*p));
+	struct rig_rmt_out out = {0};
+	struct rig_rmt_machine m;
+	const char *why = "";
+	struct ends e;
+
+	(void)state;
+	connect_ends(&e);
+	m = (struct rig_rmt_machine){
+	        .job = make_job(&options), .name = "far:1", .chan = e.here, .proxies = {p}};
+	(void)pthread_mutex_init(&m.lock, NULL);
+	(void)pthread_mutex_init(&p->lock, NULL);
+	p->m = &m;
+	p->flight = &v;
+	rig_rmt_want_put(&out, &want);
+	assert_int_equal(rig_rmt_chan_send(e.there, RIG_RMT_TICKET, out.at, out.used, NULL, 0), 0);
+	without_memory = true;
+	(void)rig_rmt_reader_run(&m);
+	without_memory = false;
+	assert_true(rig_remote_failed(m.job, &why));
+	assert_string_equal(
+	        why, "machine far:1: what it sent could not be taken here: Cannot allocate memory");
+	rig_rmt_out_free(&out);
+	(void)pthread_mutex_destroy(&p->lock);
+	free(p);
+	drop_machine(&e, &m);
 }
 
 static void what_came_before_a_send_failed_is_received(void **state)
@@ -288,6 +333,7 @@ int main(void)
 	        cmocka_unit_test(an_agent_that_resolves_no_parcel_of_a_stopped_device_fails_the_job),
 	        cmocka_unit_test(an_answer_counts_that_takes_longer_than_from_one_ping_to_the_next),
 	        cmocka_unit_test(a_ping_that_did_not_go_holds_up_no_other),
+	        cmocka_unit_test(a_message_for_which_there_is_no_memory_here_says_so),
 	        cmocka_unit_test(what_came_before_a_send_failed_is_received),
 	};
 
