@@ -46,7 +46,7 @@ int session_answer(
 static void fail(struct session *s, uint32_t machine, const char *format, va_list args)
 {
 	struct rig_rmt_out out = {0};
-	bool first;
+	bool first, sent;
 
 	(void)pthread_mutex_lock(&s->lock);
 	first = !s->reason[0];
@@ -56,10 +56,14 @@ static void fail(struct session *s, uint32_t machine, const char *format, va_lis
 	if (!first)
 		return;
 	agent_log(s->agent, "job of %s failed: %s", rig_rmt_chan_peer(s->chan), s->reason);
-	rails_fail(s, s->reason);
 	rig_rmt_put32(&out, machine);
 	rig_rmt_put_text(&out, s->reason);
-	(void)session_send(s, RIG_RMT_FAILED, &out, NULL, 0);
+	/* First to the controller, which would otherwise take the end of a data connection for the cause; but
+	   rails do not wait for one that takes no bytes. */
+	sent = !out.bad && rig_rmt_chan_try_send(s->chan, RIG_RMT_FAILED, out.at, out.used);
+	rails_fail(s, s->reason);
+	if (!sent)
+		(void)session_send(s, RIG_RMT_FAILED, &out, NULL, 0);
 	rig_rmt_out_free(&out);
 	/* The controller ends the connection once it has the reason. If this did, data connections would end
 	   too, and the controller might see that first and take it for the cause. */

@@ -9,6 +9,7 @@ endforeach()
 foreach(part IN ITEMS uses links code memory order)
   rig_test(test_agent_${part} SOURCES test_agent_${part}.c agent_inside.c LINKS test_polled folder_agent LABEL remote TIMEOUT 600)
 endforeach()
+target_link_options(test_agent_order PRIVATE -Wl,--wrap=rails_fail)
 
 # An agent of test drivers as a process.
 rig_program(polled-agent SOURCES polled_agent.c LINKS test_polled folder_agent PkgConfig::CMOCKA)

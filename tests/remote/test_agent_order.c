@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* In which order an agent does what it is told, and a controller learns of values. */
+#include <semaphore.h>
 #include <string.h>
 #include <time.h>
 
@@ -191,12 +192,52 @@ static void work_of_a_living_device_that_finds_no_room_fails_the_job(void **stat
 	inside_end(in);
 }
 
+/* ---- A failure ---- */
+
+static atomic_bool holds_rails;
+static sem_t told;
+
+void __wrap_rails_fail(struct session *s, const char *why);
+void __real_rails_fail(struct session *s, const char *why);
+
+void __wrap_rails_fail(struct session *s, const char *why)
+{
+	if (atomic_load(&holds_rails))
+		(void)sem_wait(&told);
+	__real_rails_fail(s, why);
+}
+
+/* The end of the rails' connections, seen first, would be taken for the cause. */
+static void a_controller_is_told_why_the_job_failed_before_its_rails_fail(void **state)
+{
+	struct inside *in = inside_start(plain, NULL);
+	struct rig_rmt_out none = {0};
+	struct talk t;
+
+	(void)state;
+	(void)sem_init(&told, 0, 0);
+	talk_begin(&t, in, 1);
+	talk_ping(&t);
+	atomic_store(&holds_rails, true);
+	talk_send(&t, RIG_RMT_KINDS, &none);
+	talk_await_failed(&t);
+	assert_non_null(strstr(t.reason, "malformed"));
+	atomic_store(&holds_rails, false);
+	(void)sem_post(&told);
+	rig_rmt_chan_shut(t.chan);
+	talk_await_over(&t);
+	talk_end(&t);
+	inside_end(in);
+	(void)sem_destroy(&told);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(a_value_is_not_told_before_those_that_it_waited_for),
 	        cmocka_unit_test(a_fetch_between_work_and_its_bytes_copies_what_the_work_brings),
 	        cmocka_unit_test(a_fetch_behind_work_whose_bytes_never_come_is_refused_at_the_stop),
+	        cmocka_unit_test(a_controller_is_told_why_the_job_failed_before_its_rails_fail),
 	        cmocka_unit_test(work_of_a_living_device_that_finds_no_room_fails_the_job),
 	};
 
