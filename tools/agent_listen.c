@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "cond.h"
 #include "thread.h"
 
 enum {
@@ -59,9 +60,8 @@ int agent_where(int listener, char *name, size_t bytes)
 }
 
 /* Without a descriptor left, who dials is told so by the connection's end, with the one kept for that. */
-static void refuse_for_descriptors(const struct agent *agent, int listener, int *spare)
+static void refuse_for_descriptors(const struct agent *agent, int listener, struct pollfd *ending, int *spare)
 {
-	const struct timespec nap = {.tv_nsec = RETRY_MS * 1000000L};
 	int fd;
 
 	agent_log(agent, "no descriptor is left for a connection");
@@ -70,8 +70,22 @@ static void refuse_for_descriptors(const struct agent *agent, int listener, int 
 	if (fd >= 0)
 		(void)close(fd);
 	*spare = dup(listener);
-	if (*spare < 0)
-		(void)nanosleep(&nap, NULL);
+	/* Other threads may have taken it. */
+	if (fd < 0 || *spare < 0)
+		(void)poll(ending, 1, RETRY_MS);
+}
+
+/* Memory, or what else the kernel has too little of, may come back. */
+static void await_better(const struct agent *agent, int err, struct pollfd *ending)
+{
+	agent_log(agent, "a connection could not be taken: %s", strerror(err));
+	(void)poll(ending, 1, RETRY_MS);
+}
+
+/* Of accept: that the connection is gone, or an interruption. */
+static bool is_passing(int err)
+{
+	return err == EINTR || err == EAGAIN || err == ECONNABORTED;
 }
 
 static bool may_serve(struct agent *agent)
@@ -120,7 +134,9 @@ void agent_accept(struct agent *agent, int listener, int ending)
 		if (fd >= 0)
 			start_session(agent, fd);
 		else if (errno == EMFILE || errno == ENFILE)
-			refuse_for_descriptors(agent, listener, &spare);
+			refuse_for_descriptors(agent, listener, &polls[1], &spare);
+		else if (!is_passing(errno))
+			await_better(agent, errno, &polls[1]);
 	}
 	(void)close(spare);
 }
@@ -137,13 +153,11 @@ static bool all_stopped(const struct agent *agent)
 
 bool agent_end(struct agent *agent, unsigned seconds)
 {
-	struct timespec end;
+	struct timespec end = rig_cond_end_ms(seconds * UINT64_C(1000));
 	struct session *s;
 	bool stopped;
 	int err = 0;
 
-	(void)clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += seconds;
 	(void)pthread_mutex_lock(&agent->lock);
 	for (s = agent->sessions; s; s = s->next)
 		rig_rmt_chan_shut(s->chan);

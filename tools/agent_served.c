@@ -4,19 +4,22 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent.h"
+#include "clock.h"
+#include "cond.h"
 
 enum {
 	OPEN_LOOKS = 10, /* at a device that another job seems to have */
 	OPEN_LOOK_MS = 50,
+	ENDING_MS =
+	        30000, /* for a job that ends: a stop takes 10 s at the most, a controller waits for 60 s */
 };
 
 void agent_init(struct agent *agent)
 {
 	(void)pthread_mutex_init(&agent->lock, NULL);
-	(void)pthread_cond_init(&agent->changed, NULL);
+	rig_cond_init(&agent->changed);
 }
 
 void agent_log(const struct agent *agent, const char *format, ...)
@@ -62,16 +65,11 @@ int agent_serve(struct agent *agent, const struct rig_opener *opener, bool host)
    back from other devices: some looks. With the lock. */
 static void await_end(struct agent *agent, const struct served *served)
 {
+	struct rig_deadline deadline = rig_deadline_in(NULL, ENDING_MS * RIG_NS_PER_MS);
 	unsigned looks = 0;
 
-	while (served->holder && looks < OPEN_LOOKS) {
-		struct timespec end;
-
-		(void)clock_gettime(CLOCK_REALTIME, &end);
-		end.tv_nsec += OPEN_LOOK_MS * 1000000L;
-		end.tv_sec += end.tv_nsec / 1000000000L;
-		end.tv_nsec %= 1000000000L;
-		(void)pthread_cond_timedwait(&agent->changed, &agent->lock, &end);
+	while (served->holder && looks < OPEN_LOOKS && !rig_deadline_passed(&deadline)) {
+		(void)rig_cond_wait_ms(&agent->changed, &agent->lock, OPEN_LOOK_MS);
 		if (served->holder && !atomic_load(&served->holder->ended))
 			looks++;
 	}
