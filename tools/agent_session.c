@@ -396,15 +396,16 @@ static void end(struct session *s)
 {
 	uint32_t i;
 
-	/* First the bytes of other agents', so that no device waits for them. */
 	atomic_store_explicit(&s->ended, true, memory_order_release);
 	queue_close(&s->control);
+	/* Boards do not run on while the control thread dials or awaits a link. What their threads await of
+	   other machines ends with rails and connections. */
+	for (i = 0; i < s->ndevices; i++)
+		device_close(s->devices[i]);
 	(void)pthread_join(s->control_thread, NULL);
 	(void)pthread_join(s->beat_thread, NULL);
 	rails_end(s);
 	peers_end(s);
-	for (i = 0; i < s->ndevices; i++)
-		device_close(s->devices[i]);
 	for (i = 0; i < s->ndevices; i++)
 		device_join(s->devices[i]);
 	for (i = 0; i < s->ndevices; i++)
