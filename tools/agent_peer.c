@@ -7,9 +7,15 @@
 #include <time.h>
 
 #include "agent.h"
+#include "clock.h"
 #include "thread.h"
 
-enum { FETCH_HEAD = 4 + 8 + 8, BEATS = 4, LOOK_MS = 20 };
+enum {
+	FETCH_HEAD = 4 + 8 + 8,
+	BEATS = 4,
+	LOOK_MS = 20,
+	MOST_DIAL_MS = 600000, /* whatever a controller allows */
+};
 
 /* ---- Fetches ---- */
 
@@ -392,8 +398,13 @@ static int send_join(struct session *s, struct rig_rmt_chan *chan, uint32_t mach
 	return err;
 }
 
+static unsigned ms_left(const struct rig_deadline *deadline)
+{
+	return (unsigned)(rig_deadline_left(deadline) / RIG_NS_PER_MS);
+}
+
 /* A refusal's status, with its text. */
-static int await_answer(struct rig_rmt_chan *chan)
+static int await_answer(struct rig_rmt_chan *chan, const struct rig_deadline *deadline)
 {
 	struct rig_rmt_answer a;
 	const uint8_t *payload;
@@ -402,9 +413,10 @@ static int await_answer(struct rig_rmt_chan *chan)
 	size_t n;
 	int err;
 
-	do
+	do {
+		rig_rmt_chan_set_silence(chan, ms_left(deadline));
 		err = rig_rmt_chan_recv(chan, &kind, &payload, &n);
-	while (!err && kind == RIG_RMT_BEAT);
+	} while (!err && kind == RIG_RMT_BEAT);
 	if (err)
 		return rig_error_set(-ECONNABORTED, "it ended the connection: %s", strerror(-err));
 	in = rig_rmt_in_of(payload, n);
@@ -413,29 +425,38 @@ static int await_answer(struct rig_rmt_chan *chan)
 	return a.status ? rig_error_set(a.status == -EPROTO ? -ECONNABORTED : a.status, "%s", a.text) : 0;
 }
 
-/* LINK: the other machine's number and name, whether this one dials. Who does not dial waits. */
-int peer_link(struct session *s, struct rig_rmt_in *in)
+static int dial(struct session *s, uint32_t machine, const char *name, unsigned ms)
 {
-	uint32_t machine = rig_rmt_get32(in);
-	char name[RIG_RMT_NAME];
+	struct rig_deadline deadline = rig_deadline_in(NULL, ms * RIG_NS_PER_MS);
 	struct rig_rmt_chan *chan;
-	int err;
+	int err = rig_rmt_chan_dial(name, &s->agent->key, ms, ms, &chan);
 
-	rig_rmt_get_text(in, name, sizeof(name));
-	if (rig_rmt_in_end(in) || machine >= AGENT_MACHINES)
-		return -EPROTO;
-	err = rig_rmt_chan_dial(name, &s->agent->key, RIG_RMT_DIAL_MS, s->join.silence_ms, &chan);
 	if (err)
 		return err == -EPROTO ? -ECONNABORTED : err;
+	rig_rmt_chan_set_silence(chan, ms_left(&deadline));
 	if (send_join(s, chan, machine))
 		err = rig_error_set(-ECONNABORTED, "it ended the connection");
 	if (!err)
-		err = await_answer(chan);
+		err = await_answer(chan, &deadline);
+	rig_rmt_chan_set_silence(chan, s->join.silence_ms);
 	if (!err)
 		err = add_peer(s, machine, chan, false);
 	if (err)
 		rig_rmt_chan_free(chan);
 	return err;
+}
+
+/* LINK: the other machine's number and name, and the time that a connection may take. */
+int peer_link(struct session *s, struct rig_rmt_in *in)
+{
+	uint32_t machine = rig_rmt_get32(in), ms;
+	char name[RIG_RMT_NAME];
+
+	rig_rmt_get_text(in, name, sizeof(name));
+	ms = rig_rmt_get32(in);
+	if (rig_rmt_in_end(in) || machine >= AGENT_MACHINES || !ms)
+		return -EPROTO;
+	return dial(s, machine, name, ms < MOST_DIAL_MS ? ms : MOST_DIAL_MS);
 }
 
 static struct session *find_session(struct agent *agent, const uint8_t token[RIG_RMT_TOKEN])

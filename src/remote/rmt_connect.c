@@ -191,6 +191,7 @@ static int link_one(struct rig_rmt_machine *from, const struct rig_rmt_machine *
 
 	rig_rmt_put32(&out, to->index);
 	rig_rmt_put_text(&out, to->name);
+	rig_rmt_put32(&out, from->job->options.step_ms);
 	err = rig_rmt_request(from, RIG_RMT_LINK, &out, 0, NULL);
 	rig_rmt_out_free(&out);
 	if (!err)

@@ -36,7 +36,7 @@ enum rig_rmt_kind {
 	RIG_RMT_STOP,     /* C: request, device, whether for a reason, reason: ends the device */
 	RIG_RMT_FAILED,   /* C, A: the job failed, because of which machine, reason */
 	RIG_RMT_CLOSE,    /* C: the job ends in order */
-	RIG_RMT_LINK,     /* C: request, machine, name: an agent connects to another */
+	RIG_RMT_LINK,     /* C: request, machine, name, ms: an agent connects to another, within so long */
 	RIG_RMT_RAIL,     /* C: request, then what rails need, below; payload: a blob */
 	RIG_RMT_MAP_RAIL, /* C: request, device, rail, area; payload: region */
 	RIG_RMT_FETCH,    /* C: a region's bytes go to an agent, perhaps this one, for a copy there */

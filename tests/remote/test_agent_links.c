@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Who is let in: jobs, and other agents of jobs. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "agent_inside.h"
 
-enum { SILENCE_MS = 60000, JOB = 1, SELF = 0, OTHER = 1 };
+enum { SILENCE_MS = 60000, LINK_MS = 60000, SHORT_MS = 50, JOB = 1, SELF = 0, OTHER = 1 };
 
 static const char *const plain[INSIDE_DRIVERS] = {"", ""};
 
@@ -81,14 +84,20 @@ static void an_agent_of_no_job_here_is_told_so(void **state)
 	inside_end(in);
 }
 
-/* What the controller hears of it: the status of its LINK. */
-static int ask_link(struct talk *t, uint32_t machine, const char *name)
+static uint32_t begin_link(struct talk *t, uint32_t machine, const char *name, uint32_t ms)
 {
 	struct rig_rmt_out out = {0};
 
 	rig_rmt_put32(&out, machine);
 	rig_rmt_put_text(&out, name);
-	return talk_await(t, talk_ask(t, RIG_RMT_LINK, &out));
+	rig_rmt_put32(&out, ms);
+	return talk_ask(t, RIG_RMT_LINK, &out);
+}
+
+/* What the controller hears of it: the status of its LINK. */
+static int ask_link(struct talk *t, uint32_t machine, const char *name)
+{
+	return talk_await(t, begin_link(t, machine, name, LINK_MS));
 }
 
 static void a_link_that_leads_elsewhere_is_no_link(void **state)
@@ -108,6 +117,85 @@ static void a_link_that_leads_elsewhere_is_no_link(void **state)
 	talk_end(&to_b);
 	inside_end(a);
 	inside_end(b);
+}
+
+/* ---- A machine that takes connections and says nothing ---- */
+
+static int listen_mute(char *name, size_t bytes)
+{
+	int fd = agent_listen("127.0.0.1:0");
+
+	assert_true(fd >= 0);
+	assert_int_equal(agent_where(fd, name, bytes), 0);
+	return fd;
+}
+
+/* The agent's, once it dials. */
+static int take_dial(int listener)
+{
+	struct pollfd p = {.fd = listener, .events = POLLIN};
+	int fd;
+
+	assert_int_equal(poll(&p, 1, INSIDE_SECONDS * 1000), 1);
+	fd = accept(listener, NULL, NULL);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+/* Whether the agent has given the connection up. */
+static bool is_left(int fd)
+{
+	uint8_t bytes[512];
+	ssize_t n;
+
+	do
+		n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	while (n > 0);
+	return !n || errno != EAGAIN;
+}
+
+static void an_agent_dials_no_longer_than_its_controller_allows(void **state)
+{
+	struct inside *in = inside_start(plain, NULL);
+	char name[RIG_RMT_NAME];
+	int listener = listen_mute(name, sizeof(name));
+	struct talk t;
+
+	(void)state;
+	talk_begin(&t, in, JOB);
+	assert_int_equal(talk_await(&t, begin_link(&t, OTHER, name, SHORT_MS)), -ETIMEDOUT);
+	/* For no time at all is malformed. */
+	(void)begin_link(&t, OTHER, name, 0);
+	talk_await_failed(&t);
+	rig_rmt_chan_shut(t.chan);
+	talk_await_over(&t);
+	talk_end(&t);
+	(void)close(listener);
+	inside_end(in);
+}
+
+static void the_devices_of_a_controller_that_is_gone_are_stopped_while_its_agent_dials(void **state)
+{
+	struct inside *in = inside_start(plain, NULL);
+	char name[RIG_RMT_NAME];
+	int listener = listen_mute(name, sizeof(name)), dialled;
+	struct talk t;
+
+	(void)state;
+	talk_begin(&t, in, JOB);
+	talk_open(&t, "P0");
+	talk_open(&t, "P1");
+	(void)begin_link(&t, OTHER, name, LINK_MS);
+	dialled = take_dial(listener);
+	rig_rmt_chan_shut(t.chan);
+	inside_await(in, 0, POLLED_STOP, 1);
+	inside_await(in, 1, POLLED_STOP, 1);
+	assert_false(is_left(dialled));
+	(void)close(dialled);
+	(void)close(listener);
+	talk_await_over(&t);
+	talk_end(&t);
+	inside_end(in);
 }
 
 /* The exit status of the program says so. */
@@ -160,6 +248,8 @@ int main(void)
 	        cmocka_unit_test(an_agent_that_reached_another_machine_than_it_dialled_is_told_so),
 	        cmocka_unit_test(an_agent_of_no_job_here_is_told_so),
 	        cmocka_unit_test(a_link_that_leads_elsewhere_is_no_link),
+	        cmocka_unit_test(an_agent_dials_no_longer_than_its_controller_allows),
+	        cmocka_unit_test(the_devices_of_a_controller_that_is_gone_are_stopped_while_its_agent_dials),
 	        cmocka_unit_test(an_end_with_a_device_that_does_not_stop_is_told),
 	        cmocka_unit_test(a_job_that_failed_at_the_agent_is_the_controllers_to_end),
 	};
