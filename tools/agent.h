@@ -332,6 +332,9 @@ int session_answer(
         struct session *s, uint32_t request, int status, const char *text, const void *payload, size_t bytes);
 int session_send(
         struct session *s, uint8_t kind, const struct rig_rmt_out *out, const void *body, size_t bytes);
+/* Whatever other threads wait for, who is at the channel's other end sees that the agent lives, until the
+   session ends. By a thread of the channel's. */
+void session_beat(struct session *s, struct rig_rmt_chan *chan);
 /* A device is stopped: returns once all of the ending session are. */
 void session_await_halts(struct session *s);
 /* The job failed here; the first reason is told. */

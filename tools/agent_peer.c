@@ -4,18 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent.h"
 #include "clock.h"
 #include "thread.h"
 
-enum {
-	FETCH_HEAD = 4 + 8 + 8,
-	BEATS = 4,
-	LOOK_MS = 20,
-	MOST_DIAL_MS = 600000, /* whatever a controller allows */
-};
+enum { MOST_DIAL_MS = 600000 }; /* whatever a controller allows */
 
 /* ---- Fetches ---- */
 
@@ -341,16 +335,8 @@ static void *peer_run(void *arg)
 static void *beat_run(void *arg)
 {
 	struct peer *p = arg;
-	struct timespec nap = {.tv_nsec = 1000000L * LOOK_MS};
-	uint64_t last = rig_now_ns(), every = UINT64_C(1000000) * p->session->join.silence_ms / BEATS;
 
-	while (!atomic_load(&p->session->ended)) {
-		(void)nanosleep(&nap, NULL);
-		if (rig_now_ns() - last < every)
-			continue;
-		rig_rmt_chan_try_send(p->chan, RIG_RMT_BEAT, NULL, 0);
-		last = rig_now_ns();
-	}
+	session_beat(p->session, p->chan);
 	return NULL;
 }
 

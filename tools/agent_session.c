@@ -209,22 +209,27 @@ static void *control_run(void *session)
 	return NULL;
 }
 
-/* Whatever the other threads wait for, the controller sees that the agent lives. */
-static void *beat_run(void *session)
+void session_beat(struct session *s, struct rig_rmt_chan *chan)
 {
-	struct session *s = session;
 	const struct timespec nap = {.tv_nsec = TICK_MS * 1000000L};
-	uint64_t every = s->join.silence_ms / BEATS * RIG_NS_PER_MS, last = rig_now_ns();
+	uint64_t every = s->join.silence_ms * RIG_NS_PER_MS / BEATS, last = rig_now_ns();
 
-	while (!queue_is_closed(&s->control)) {
+	while (!atomic_load_explicit(&s->ended, memory_order_acquire)) {
 		(void)nanosleep(&nap, NULL);
 		if (is_overdue(s))
 			rig_rmt_chan_shut(s->chan);
 		if (rig_now_ns() - last < every)
 			continue;
-		rig_rmt_chan_try_send(s->chan, RIG_RMT_BEAT, NULL, 0);
+		(void)rig_rmt_chan_try_send(chan, RIG_RMT_BEAT, NULL, 0);
 		last = rig_now_ns();
 	}
+}
+
+static void *beat_run(void *session)
+{
+	struct session *s = session;
+
+	session_beat(s, s->chan);
 	return NULL;
 }
 

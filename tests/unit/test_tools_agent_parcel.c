@@ -130,6 +130,12 @@ int session_send(
 	return 0;
 }
 
+void session_beat(struct session *session, struct rig_rmt_chan *chan)
+{
+	(void)session;
+	(void)chan;
+}
+
 void session_fail(struct session *session, const char *format, ...)
 {
 	(void)session;
