@@ -15,6 +15,7 @@ enum {
 	BEATS = 4, /* in the time that the peer waits for one */
 	TICK_MS = 10,
 	FAREWELL_MS = 2000, /* for the controller to end the connection of a job that failed here */
+	TELL_MS = 50,       /* for its reason to go before rails fail */
 	SWEEP_MS = 200,     /* between two looks for ends of rails that are over */
 };
 
@@ -43,6 +44,19 @@ int session_answer(
 	return err;
 }
 
+/* Without waiting for a controller that takes no bytes, as rails are to fail, but for threads that are just
+   sending. */
+static bool tell_soon(struct session *s, const struct rig_rmt_out *out)
+{
+	struct rig_deadline deadline = rig_deadline_in(NULL, TELL_MS * RIG_NS_PER_MS);
+	bool sent;
+
+	while (!(sent = rig_rmt_chan_try_send(s->chan, RIG_RMT_FAILED, out->at, out->used)) &&
+	        !rig_deadline_passed(&deadline))
+		rig_deadline_sleep(&deadline, RIG_NS_PER_MS);
+	return sent;
+}
+
 static void fail(struct session *s, uint32_t machine, const char *format, va_list args)
 {
 	struct rig_rmt_out out = {0};
@@ -58,9 +72,8 @@ static void fail(struct session *s, uint32_t machine, const char *format, va_lis
 	agent_log(s->agent, "job of %s failed: %s", rig_rmt_chan_peer(s->chan), s->reason);
 	rig_rmt_put32(&out, machine);
 	rig_rmt_put_text(&out, s->reason);
-	/* First to the controller, which would otherwise take the end of a data connection for the cause; but
-	   rails do not wait for one that takes no bytes. */
-	sent = !out.bad && rig_rmt_chan_try_send(s->chan, RIG_RMT_FAILED, out.at, out.used);
+	/* First to the controller, which would otherwise take the end of a data connection for the cause. */
+	sent = !out.bad && tell_soon(s, &out);
 	rails_fail(s, s->reason);
 	if (!sent)
 		(void)session_send(s, RIG_RMT_FAILED, &out, NULL, 0);
