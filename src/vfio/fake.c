@@ -365,10 +365,14 @@ static bool unready(struct rig_fake *k, unsigned index, uint64_t offset)
 /* A register is read at once, beside a test's thread that changes it. */
 static void copy_out(void *to, const void *from, uint64_t len)
 {
+	uint64_t qword;
 	uint32_t dword;
 	uint16_t word;
 
-	if (len == sizeof(dword) && rig_is_aligned((uintptr_t)from, sizeof(dword))) {
+	if (len == sizeof(qword) && rig_is_aligned((uintptr_t)from, sizeof(qword))) {
+		qword = __atomic_load_n((const uint64_t *)from, __ATOMIC_ACQUIRE);
+		memcpy(to, &qword, sizeof(qword));
+	} else if (len == sizeof(dword) && rig_is_aligned((uintptr_t)from, sizeof(dword))) {
 		dword = __atomic_load_n((const uint32_t *)from, __ATOMIC_RELAXED);
 		memcpy(to, &dword, sizeof(dword));
 	} else if (len == sizeof(word) && rig_is_aligned((uintptr_t)from, sizeof(word))) {
@@ -381,10 +385,14 @@ static void copy_out(void *to, const void *from, uint64_t len)
 
 static void copy_in(void *to, const void *from, uint64_t len)
 {
+	uint64_t qword;
 	uint32_t dword;
 	uint16_t word;
 
-	if (len == sizeof(dword) && rig_is_aligned((uintptr_t)to, sizeof(dword))) {
+	if (len == sizeof(qword) && rig_is_aligned((uintptr_t)to, sizeof(qword))) {
+		memcpy(&qword, from, sizeof(qword));
+		__atomic_store_n((uint64_t *)to, qword, __ATOMIC_RELEASE);
+	} else if (len == sizeof(dword) && rig_is_aligned((uintptr_t)to, sizeof(dword))) {
 		memcpy(&dword, from, sizeof(dword));
 		__atomic_store_n((uint32_t *)to, dword, __ATOMIC_RELAXED);
 	} else if (len == sizeof(word) && rig_is_aligned((uintptr_t)to, sizeof(word))) {

@@ -40,7 +40,7 @@ static void hook(void *arg, struct rig_fake_access *a)
 	}
 
 	if (a->write && p->word)
-		p->word_at_write = rig_word_load(p->word);
+		__atomic_store_n(&p->word_at_write, rig_word_load(p->word), __ATOMIC_RELAXED);
 	if (a->region != RIG_VFIO_BAR0 || !a->write || a->len != sizeof(value))
 		return;
 	memcpy(&value, a->data, sizeof(value));
