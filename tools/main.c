@@ -33,7 +33,10 @@ static const char devices_text[] =
 static const char via_text[] =
         "With --via HOST:PORT the commands list, info DEVICE, run, bench DEVICE and copy DEVICE BYTES (there "
         "and "
-        "back) work on the devices that a rig-agent(1) serves there; DEVICE is then a name that list shows. "
+        "back) work on the devices that a rig-agent(1) serves there; DEVICE is then a name that list shows, "
+        "and "
+        "its options are those that the agent was given for it. Of their own options run has all, the others "
+        "none. "
         "--key FILE, or RIG_KEY in the environment, is the file with the key that both have.";
 
 static const char *const statuses[] = {
@@ -197,7 +200,9 @@ static int print_man(void)
 	}
 	printf(".SH ENVIRONMENT\n.TP\nRIG_MODEL_DIR\nthe folder of "
 	       "rvx1\\-model\n.TP\nRIG_FIRMWARE_DIR\n"
-	       "the folder of the firmware images, unless DEVICE has firmware=\n"
+	       "the folder of the firmware images, unless DEVICE has firmware=\n.TP\nRIG_KEY\nthe key file "
+	       "of "
+	       "\\-\\-via where there is no \\-\\-key\n"
 	       ".SH EXAMPLES\n.nf\nrigctl info sim\nrigctl run sim scale.elf scale \\-\\-grid 4 \\-\\-group "
 	       "256 "
 	       "inout:in.bin,out.bin u32:1000 f32:2.5\nrigctl run sim:hang=60s,mem=1G slow.elf slow "
@@ -247,8 +252,9 @@ static int dispatch(int argc, char **argv)
 	if (command)
 		return command->run(argc, argv);
 	return complain(EXIT_USAGE,
-	        "no command \"%s\": list, doctor, info, bind, unbind, run, bench, regs or reset; rigctl "
-	        "--help tells more",
+	        "no command \"%s\": list, doctor, info, bind, unbind, run, bench, regs or reset, and copy "
+	        "with --via; "
+	        "rigctl --help tells more",
 	        argv[0]);
 }
 

@@ -102,7 +102,7 @@ static int print_man(void)
 		troff(help_rows[i].text);
 	}
 	printf(".SH EXIT STATUS\n0 after SIGTERM or SIGINT, once all devices are stopped; 1 if it could not "
-	       "listen; "
+	       "listen, or read or make the key; "
 	       "2 for bad usage; 3 if a device could not be stopped, within %d s of the signal or before.\n"
 	       ".SH FILES\nThe key file is refused if others than its owner may read or write it.\n"
 	       ".SH SEE ALSO\nrigctl(1)\n",

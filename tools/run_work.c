@@ -7,6 +7,7 @@
 
 #include "rigctl.h"
 #include "run_job.h"
+#include "via.h"
 
 #define PROGRESS_NS 2000000000ull
 
@@ -133,8 +134,8 @@ static int lost(const struct run_job *job, uint64_t ns)
 
 	if (facts->has_hang_ms && ns / 1000000 >= (uint64_t)facts->hang_ms && rig_lost(job->device, &reason))
 		return complain(EXIT_FAILED,
-		        "%s lost: %s; for a launch that needs longer, give DEVICE the option hang=TIME",
-		        rig_name(job->device), reason);
+		        "%s lost: %s; for a launch that needs longer, give %s the option hang=TIME",
+		        rig_name(job->device), reason, via.machine ? "rig-agent's DEVICE" : "DEVICE");
 	return complain(EXIT_FAILED, "%s", rig_error());
 }
 

@@ -78,7 +78,8 @@ static int info(int argc, char **argv)
 	const struct rig_queue *queues;
 	uint32_t i, n;
 	int err = argc == 2 ? via_open(argv[1], &device)
-	                    : complain(EXIT_USAGE, "which DEVICE? list names them");
+	                    : complain(EXIT_USAGE,
+	                              "with --via it takes a DEVICE, which list names, and nothing else");
 
 	if (err)
 		return err;
@@ -161,7 +162,8 @@ static int copy(int argc, char **argv)
 
 	if (argc != 3 || !end || *end || bytes < sizeof(uint64_t) || bytes > MOST_COPY ||
 	        bytes % sizeof(uint64_t))
-		return complain(EXIT_USAGE, "DEVICE BYTES, a multiple of 8 up to 4 GiB");
+		return complain(
+		        EXIT_USAGE, "copy takes DEVICE BYTES, BYTES a multiple of 8, 8 to 4294967296");
 	err = via_open(argv[1], &device);
 	if (err)
 		return err;
@@ -288,7 +290,8 @@ static int bench(int argc, char **argv)
 	const struct rig_description none = {.version = RIG_EDGE_VERSION};
 	struct bench b = {0};
 	int err = argc == 2 ? via_open(argv[1], &b.device)
-	                    : complain(EXIT_USAGE, "which DEVICE? list names them");
+	                    : complain(EXIT_USAGE,
+	                              "with --via it takes a DEVICE, which list names, and nothing else");
 
 	if (err)
 		return err;
@@ -324,7 +327,7 @@ int via_dispatch(const struct command *command, int argc, char **argv)
 		status = command && !strcmp(command->name, "run")
 		                 ? command->run(argc, argv)
 		                 : complain(EXIT_USAGE,
-		                           "%s: with --via there are list, info, run, copy and bench",
+		                           "no command \"%s\" with --via: list, info, run, copy or bench",
 		                           argv[0]);
 	via_close();
 	return status;

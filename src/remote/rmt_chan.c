@@ -138,8 +138,10 @@ int rig_rmt_split_name(const char *name, char *host, size_t host_bytes, char *po
 		from++;
 		n -= 2;
 	}
-	if (!n || n >= host_bytes || !colon[1] || strlen(colon + 1) >= port_bytes)
-		return rig_error_set(-EINVAL, "\"%s\" is no HOST:PORT", name);
+	/* A number beyond would be taken modulo 65536 by getaddrinfo. */
+	if (!n || n >= host_bytes || !colon[1] || strlen(colon + 1) >= port_bytes ||
+	        strtoul(colon + 1, NULL, 10) > UINT16_MAX)
+		return rig_error_set(-EINVAL, "\"%s\" is no HOST:PORT with a port up to 65535", name);
 	memcpy(host, from, n);
 	host[n] = 0;
 	(void)strcpy(port, colon + 1);

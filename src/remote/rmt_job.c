@@ -226,7 +226,8 @@ static int check(const char *const *machines, uint32_t n, const struct rig_remot
 	for (i = 0; i < n; i++) {
 		if (!machines[i] || strlen(machines[i]) >= RIG_RMT_NAME ||
 		        rig_rmt_split_name(machines[i], host, sizeof(host), port, sizeof(port)))
-			return rig_error_set(-EINVAL, "machine %" PRIu32 ": \"%s\" is no HOST:PORT", i,
+			return rig_error_set(-EINVAL,
+			        "machine %" PRIu32 ": \"%s\" is no HOST:PORT with a port up to 65535", i,
 			        machines[i] ? machines[i] : "");
 		for (k = 0; k < i; k++)
 			if (!strcmp(machines[i], machines[k]))

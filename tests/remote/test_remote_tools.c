@@ -70,7 +70,9 @@ static void what_is_wrong_is_said(void **state)
 	via(&r, "info NONE");
 	sys_assert_failed(&r, 3, "the agent serves no NONE");
 	via(&r, "reset RVX1:0");
-	sys_assert_failed(&r, 2, "list, info, run, copy and bench");
+	sys_assert_failed(&r, 2, "no command \"reset\" with --via: list, info, run, copy or bench");
+	via(&r, "info RVX1:0 --json");
+	sys_assert_failed(&r, 2, "and nothing else");
 	via(&r, "copy RVX1:0 7");
 	sys_assert_failed(&r, 2, "a multiple of 8");
 	snprintf(command, sizeof(command), "rigctl --via 127.0.0.1:1 --key %s list", remote_key());

@@ -490,6 +490,8 @@ static void names_are_split_at_their_last_colon(void **state)
 	assert_int_equal(rig_rmt_split_name("here", host, sizeof(host), port, sizeof(port)), -EINVAL);
 	assert_int_equal(rig_rmt_split_name(":80", host, sizeof(host), port, sizeof(port)), -EINVAL);
 	assert_int_equal(rig_rmt_split_name("here:", host, sizeof(host), port, sizeof(port)), -EINVAL);
+	assert_int_equal(rig_rmt_split_name("here:65535", host, sizeof(host), port, sizeof(port)), 0);
+	assert_int_equal(rig_rmt_split_name("here:65536", host, sizeof(host), port, sizeof(port)), -EINVAL);
 }
 
 /* ---- Messages ---- */
