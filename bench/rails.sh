@@ -4,8 +4,6 @@
 # run: the two take turns, and the least of each is compared, since what else the machine does only ever adds.
 # bench/rails.sh [BUILD_DIR [ROUNDS]]
 set -eu
-# PREFIX is put before each command, such as "nice -n -20" on a machine with other work.
-prefix=${PREFIX:-}
 build=${1:-build}
 rounds=${2:-15}
 program=$build/bench/bench-rails
@@ -13,32 +11,10 @@ program=$build/bench/bench-rails
 	echo "rails.sh: $program is not built (cmake --build $build --target bench-rails)" >&2
 	exit 77
 }
-command -v fi_pingpong >/dev/null || {
-	echo "rails.sh: fi_pingpong is not installed (libfabric-bin)" >&2
-	exit 77
-}
-work=$(mktemp -d)
+# shellcheck source=bench/floor.sh
+. "$(dirname "$0")/floor.sh"
 trap 'rm -rf "$work"' EXIT
-
-# floor PROVIDER ENDPOINT BYTES COUNT: microseconds of one way.
-floor() {
-	# shellcheck disable=SC2086 # a list of words
-	$prefix fi_pingpong -p "$1" -e "$2" -S "$3" -I "$4" >"$work/server" 2>&1 &
-	server=$!
-	tries=0
-	# The server takes a moment to listen.
-	# shellcheck disable=SC2086
-	until timeout 60 $prefix fi_pingpong -p "$1" -e "$2" -S "$3" -I "$4" 127.0.0.1 >"$work/client" 2>&1; do
-		tries=$((tries + 1))
-		[ "$tries" -lt 50 ] || {
-			cat "$work/client" >&2
-			exit 1
-		}
-		sleep 0.1
-	done
-	wait "$server" || :
-	awk 'END { print $7 }' "$work/client"
-}
+need_pingpong rails.sh
 
 # rail PROVIDER BYTES COUNT HOW
 rail() {

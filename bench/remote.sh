@@ -5,8 +5,6 @@
 # sides take turns, and the least of each is compared, since what else the machine does only ever adds.
 # bench/remote.sh [BUILD_DIR [ROUNDS]]
 set -eu
-# PREFIX is put before each command, such as "nice -n -20" on a machine with other work.
-prefix=${PREFIX:-}
 build=${1:-build}
 rounds=${2:-8}
 for program in bench/bench-remote tools/rig-agent; do
@@ -15,33 +13,12 @@ for program in bench/bench-remote tools/rig-agent; do
 		exit 77
 	}
 done
-command -v fi_pingpong >/dev/null || {
-	echo "remote.sh: fi_pingpong is not installed (libfabric-bin)" >&2
-	exit 77
-}
-work=$(mktemp -d)
+# shellcheck source=bench/floor.sh
+. "$(dirname "$0")/floor.sh"
 agents=
 # shellcheck disable=SC2086 # a list of numbers
 trap 'kill $agents 2>/dev/null || :; rm -rf "$work"' EXIT
-
-floor() {
-	# shellcheck disable=SC2086 # a list of words
-	$prefix fi_pingpong -p tcp -e msg -S 67108864 -I 5 >"$work/server" 2>&1 &
-	server=$!
-	tries=0
-	# The server takes a moment to listen.
-	# shellcheck disable=SC2086
-	until timeout 60 $prefix fi_pingpong -p tcp -e msg -S 67108864 -I 5 127.0.0.1 >"$work/client" 2>&1; do
-		tries=$((tries + 1))
-		[ "$tries" -lt 50 ] || {
-			cat "$work/client" >&2
-			exit 1
-		}
-		sleep 0.1
-	done
-	wait "$server" || :
-	awk 'END { print "floor", $7 }' "$work/client"
-}
+need_pingpong remote.sh
 
 # agent NUMBER: its address, once it listens.
 agent() {
@@ -59,7 +36,8 @@ agent 1
 agent 2
 round=0
 while [ "$round" -lt "$rounds" ]; do
-	floor
+	time=$(floor tcp msg 67108864 5)
+	echo "floor $time"
 	# shellcheck disable=SC2086
 	$prefix "$build/bench/bench-remote" "$work/key" RVX1:0 "$(cat "$work/address1")" "$(cat "$work/address2")"
 	round=$((round + 1))
