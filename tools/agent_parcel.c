@@ -27,6 +27,11 @@ static void landed(void *arg, int err)
 	(void)pthread_mutex_unlock(&s->lock);
 }
 
+static struct rig_parcel_ticket ticket_for(const struct rig_rmt_ticket *ticket, uint64_t bytes)
+{
+	return (struct rig_parcel_ticket){ticket->number, bytes, ticket->address, ticket->key};
+}
+
 static int no_link(struct session *s)
 {
 	return atomic_load(&s->ended)
@@ -183,8 +188,7 @@ static void out_sent(void *arg, int err)
 /* With the session's lock, so that the count is there before it is counted down. */
 static int send_out(struct flight *f, struct rig_rail_link *link, const struct pending *p, struct outgoing *o)
 {
-	const struct rig_parcel_ticket ticket = {
-	        o->ticket.number, o->bytes, o->ticket.address, o->ticket.key};
+	const struct rig_parcel_ticket ticket = ticket_for(&o->ticket, o->bytes);
 	int err = link ? rig_rail_send(link, p->out->host + o->at, &ticket, out_sent, f) : no_link(f->s);
 
 	o->begun = !err;
@@ -247,7 +251,7 @@ static struct claim **find(struct session *s, uint32_t fetch)
 	return at;
 }
 
-/* With the lock. NULL: no memory, or too many. */
+/* With the lock, of a fetch that has none. NULL: no memory, or too many. */
 static struct claim *make(struct session *s, uint32_t machine, uint32_t fetch)
 {
 	struct claim *c = s->nclaims < MOST_CLAIMS ? calloc(1, sizeof(*c)) : NULL;
@@ -260,6 +264,14 @@ static struct claim *make(struct session *s, uint32_t machine, uint32_t fetch)
 	s->claims = c;
 	s->nclaims++;
 	return c;
+}
+
+/* With the lock. NULL: as make. */
+static struct claim *find_or_make(struct session *s, uint32_t machine, uint32_t fetch)
+{
+	struct claim *c = *find(s, fetch);
+
+	return c ? c : make(s, machine, fetch);
 }
 
 /* With the lock. */
@@ -351,9 +363,7 @@ void parcel_ready(struct device *d, struct pending *p)
 	int err = 0;
 
 	(void)pthread_mutex_lock(&s->lock);
-	c = *find(s, p->fetch);
-	if (!c)
-		c = make(s, p->machine, p->fetch);
+	c = find_or_make(s, p->machine, p->fetch);
 	if (!c)
 		err = rig_error_set(-ENOMEM, "the agent has no memory");
 	else if (c->machine != p->machine || is_settled(c))
@@ -426,8 +436,7 @@ static int take_claim(struct session *s, struct rig_rail_link *link, struct clai
         const struct rig_rmt_claim *claimed, struct given_up *g)
 {
 	c->claimed = true;
-	c->ticket = (struct rig_parcel_ticket){
-	        claimed->ticket.number, claimed->bytes, claimed->ticket.address, claimed->ticket.key};
+	c->ticket = ticket_for(&claimed->ticket, claimed->bytes);
 	if (c->refused)
 		drop(s, c);
 	else if (!claimed->bytes)
@@ -448,9 +457,7 @@ int parcel_claim(struct session *s, uint32_t machine, const uint8_t *bytes, size
 	if (rig_rmt_claim_parse(bytes, n, &claimed))
 		return -EPROTO;
 	(void)pthread_mutex_lock(&s->lock);
-	c = *find(s, claimed.fetch);
-	if (!c)
-		c = make(s, machine, claimed.fetch);
+	c = find_or_make(s, machine, claimed.fetch);
 	if (c && !c->claimed && c->machine == machine)
 		err = take_claim(s, link, c, &claimed, &g);
 	(void)pthread_mutex_unlock(&s->lock);

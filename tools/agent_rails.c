@@ -16,12 +16,6 @@
 #include "rmt_rail_over.h"
 #include "thread.h"
 
-#define FINISH_NS (UINT64_C(5) * RIG_NS_PER_S)
-
-/* For the controller's word of why a link ended. */
-#define GRACE_NS      (UINT64_C(300) * RIG_NS_PER_MS)
-#define GRACE_LOOK_NS RIG_NS_PER_MS
-
 enum { LOOK_MS = 20 };
 
 struct link {
@@ -53,8 +47,9 @@ struct rails {
 
 /* ---- The engine ---- */
 
-static bool has_reason(struct session *s)
+static bool has_reason(void *session)
 {
+	struct session *s = session;
 	bool has;
 
 	(void)pthread_mutex_lock(&s->lock);
@@ -63,13 +58,9 @@ static bool has_reason(struct session *s)
 	return has || atomic_load(&s->ended);
 }
 
-/* Who ends a link under way says why on its own connection, about then: that is the cause. */
 static void engine_failed(void *session, const char *why)
 {
-	struct rig_deadline grace = rig_deadline_in(NULL, GRACE_NS);
-
-	while (!has_reason(session) && !rig_deadline_passed(&grace))
-		rig_deadline_sleep(&grace, GRACE_LOOK_NS);
+	rig_rmt_rail_await_cause(has_reason, session);
 	session_fail(session, "rails: %s", why);
 }
 
@@ -169,7 +160,7 @@ static void drop_link(struct session *s, struct link *link)
 static void *finish_run(void *arg)
 {
 	struct link *l = arg;
-	struct rig_deadline deadline = rig_deadline_in(NULL, FINISH_NS);
+	struct rig_deadline deadline = rig_deadline_in(NULL, RIG_RMT_LINK_NS);
 
 	l->answer = rig_rail_link_finish(l->link, NULL, &deadline);
 	if (l->answer)
@@ -224,7 +215,7 @@ static int begin_link(struct session *s, const struct rig_rmt_rail *r, struct ri
 
 static int finish_link(struct session *s, const struct rig_rmt_rail *r)
 {
-	struct rig_deadline deadline = rig_deadline_in(NULL, FINISH_NS);
+	struct rig_deadline deadline = rig_deadline_in(NULL, RIG_RMT_LINK_NS);
 	struct link *l = find_link(s, r->peer);
 	struct rig_rail_blob answer;
 	int err;

@@ -20,15 +20,17 @@ static struct image *find_image(const struct device *d, uint32_t id)
 	return id && id <= d->nimages && d->images[id - 1].image ? &d->images[id - 1] : NULL;
 }
 
-void *region_hold(struct device *d, uint32_t id, uint64_t *bytes)
+/* What is borrowed is lent to nobody. */
+static void *hold(struct device *d, uint32_t id, bool lends, uint64_t *bytes)
 {
 	struct kept_region *kept;
 	void *region = NULL;
 
 	(void)pthread_mutex_lock(&d->lock);
 	kept = find_region(d, id);
-	if (kept && !kept->leaving) {
+	if (kept && !kept->leaving && !(lends && kept->lender)) {
 		kept->holds++;
+		d->loans += lends;
 		region = kept->region;
 		if (bytes)
 			*bytes = kept->bytes;
@@ -37,21 +39,14 @@ void *region_hold(struct device *d, uint32_t id, uint64_t *bytes)
 	return region;
 }
 
+void *region_hold(struct device *d, uint32_t id, uint64_t *bytes)
+{
+	return hold(d, id, false, bytes);
+}
+
 void *region_lend(struct device *d, uint32_t id, uint64_t *bytes)
 {
-	struct kept_region *kept;
-	void *region = NULL;
-
-	(void)pthread_mutex_lock(&d->lock);
-	kept = find_region(d, id);
-	if (kept && !kept->leaving && !kept->lender) {
-		kept->holds++;
-		d->loans++;
-		region = kept->region;
-		*bytes = kept->bytes;
-	}
-	(void)pthread_mutex_unlock(&d->lock);
-	return region;
+	return hold(d, id, true, bytes);
 }
 
 /* The lender may have been given back meanwhile, with the session's other devices. */

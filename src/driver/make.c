@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cond.h"
 #include "device.h"
 
 const struct rig_key rig_vfio_key = {.name = "rig-vfio"};
@@ -260,16 +261,11 @@ static int bring_up(struct rig_dev *dev, rig_atomic_u64 *word)
 
 static void init_locks(struct rig_dev *dev)
 {
-	pthread_condattr_t attributes;
-
 	pthread_mutex_init(&dev->lock, NULL);
 	pthread_mutex_init(&dev->images_lock, NULL);
 	pthread_mutex_init(&dev->progress.lock, NULL);
 	pthread_mutex_init(&dev->times.lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&dev->progress.moved, &attributes);
-	pthread_condattr_destroy(&attributes);
+	rig_cond_init(&dev->progress.moved);
 }
 
 static struct rig_dev *new_dev(

@@ -81,7 +81,7 @@ int rig_fabric_open(const char *provider, const char *node, struct rig_fabric **
 	fabric = calloc(1, sizeof(*fabric));
 	if (!fabric)
 		return rig_error_set(-ENOMEM, "no memory for a fabric");
-	fabric->connected = strcmp(provider, "shm") != 0;
+	fabric->connected = rig_fabric_provider_connects(provider);
 	code = rig_fabric_load(&fabric->calls);
 	if (!code)
 		code = choose_info(fabric, provider, node);
@@ -155,6 +155,11 @@ void rig_fabric_unregister(struct rig_fabric_memory *memory)
 	if (memory->mr)
 		(void)fi_close(&memory->mr->fid);
 	*memory = (struct rig_fabric_memory){0};
+}
+
+bool rig_fabric_provider_connects(const char *provider)
+{
+	return strcmp(provider, "shm") != 0;
 }
 
 bool rig_fabric_connects(const struct rig_fabric *fabric)

@@ -43,6 +43,7 @@ size_t rig_fabric_inject_bytes(const struct rig_fabric *fabric);
 
 /* Whether it has connections, whose close ends what peers write. */
 bool rig_fabric_connects(const struct rig_fabric *fabric);
+bool rig_fabric_provider_connects(const char *provider);
 
 /* ---- Memory -------------------------------------------------------------------------------------------- */
 

@@ -202,6 +202,8 @@ typedef void rig_rail_told(void *arg, int err);
 
 /* Whether the engine's links carry parcels. */
 bool rig_rails_parcels(const struct rig_rails *rails);
+/* Whether those of an engine over the provider (NULL: tcp) would. */
+bool rig_rails_parcels_over(const char *provider);
 
 /* Lets the other side write `bytes`, from 1, at `at`. -ECONNABORTED, -ENOTSUP, -EINVAL: no bytes; -ENOMEM;
    -EMFILE: too many at once (32,768). After an error `landed` is not called. */

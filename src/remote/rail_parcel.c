@@ -25,6 +25,11 @@ bool rig_rails_parcels(const struct rig_rails *rails)
 	return rig_fabric_connects(rails->fabric);
 }
 
+bool rig_rails_parcels_over(const char *provider)
+{
+	return !provider || rig_fabric_provider_connects(provider);
+}
+
 static struct rig_parcel *make_parcel(
         const struct rig_rail_link *link, size_t bytes, rig_rail_told *told, void *arg)
 {

@@ -15,8 +15,7 @@ static void link_them(struct rig_rmt_rails *rails, struct rig_rmt_machine *a, st
 
 static bool may_have(const struct rig_remote_job *job)
 {
-	return !job->options.no_bulk_rails &&
-	       !(job->options.provider && !strcmp(job->options.provider, "shm"));
+	return !job->options.no_bulk_rails && rig_rails_parcels_over(job->options.provider);
 }
 
 bool rig_rmt_parcels_here(struct rig_rmt_machine *m)

@@ -164,6 +164,8 @@ bool rig_rmt_locals_overlap(const struct local *a, const struct local *b);
 void rig_rmt_value_wrap(struct proxy *p, struct value *v);
 /* Whether each part may go in a message of its own. */
 bool rig_rmt_value_is_in_pieces(const struct value *v);
+/* With the lock: the value in flight, or NULL. */
+struct value *rig_rmt_proxy_find(const struct proxy *p, uint64_t number);
 /* With the lock: whether the first value is complete but for what it followed, which other proxies show. */
 bool rig_rmt_proxy_is_held(const struct proxy *p);
 /* With the lock: takes values off that are done. */

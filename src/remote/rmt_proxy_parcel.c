@@ -29,6 +29,15 @@ static bool follows_what_shows(const struct value *v)
 	return true;
 }
 
+struct value *rig_rmt_proxy_find(const struct proxy *p, uint64_t number)
+{
+	struct value *v;
+
+	for (v = p->flight; v && v->work.value != number; v = v->next)
+		;
+	return v;
+}
+
 bool rig_rmt_proxy_is_held(const struct proxy *p)
 {
 	return is_complete(p->flight);
@@ -84,12 +93,16 @@ static struct parcel *make_parcel(struct proxy *p, struct value *v)
 	return parcel;
 }
 
-/* Of one that no engine took. With the lock. */
+/* Of one that no engine took. */
 static void drop_parcel(struct parcel *parcel)
 {
+	struct proxy *p = parcel->p;
+
+	(void)pthread_mutex_lock(&p->lock);
 	parcel->v->parcels--;
-	parcel->p->nparcels--;
-	(void)pthread_cond_broadcast(&parcel->p->moved);
+	p->nparcels--;
+	(void)pthread_cond_broadcast(&p->moved);
+	(void)pthread_mutex_unlock(&p->lock);
 	free(parcel);
 }
 
@@ -128,20 +141,16 @@ static bool is_shared(const struct value *v, const struct local *l)
 static bool expect(struct proxy *p, struct value *v, struct local *l)
 {
 	struct parcel *parcel;
-	int err = -ENOMEM;
 
 	(void)pthread_mutex_lock(&p->lock);
 	parcel = make_parcel(p, v);
 	(void)pthread_mutex_unlock(&p->lock);
 	if (!parcel)
 		return false;
-	err = rig_rmt_parcel_expect(
-	        p->m, l->at, l->row_bytes * l->rows, told, parcel, &v->work.parts[l->part].dst.ticket);
-	if (!err)
+	if (!rig_rmt_parcel_expect(
+	            p->m, l->at, l->row_bytes * l->rows, told, parcel, &v->work.parts[l->part].dst.ticket))
 		return true;
-	(void)pthread_mutex_lock(&p->lock);
 	drop_parcel(parcel);
-	(void)pthread_mutex_unlock(&p->lock);
 	return false;
 }
 
@@ -221,8 +230,7 @@ static int send_parcel(struct proxy *p, const struct rig_rmt_want *want)
 
 	(void)pthread_mutex_lock(&p->lock);
 	stopped = p->stopped;
-	for (v = p->flight; v && v->work.value != want->value; v = v->next)
-		;
+	v = rig_rmt_proxy_find(p, want->value);
 	l = stopped ? NULL : find_local(v, want->part);
 	if (l) {
 		l->asked = true;
@@ -235,11 +243,8 @@ static int send_parcel(struct proxy *p, const struct rig_rmt_want *want)
 	if (!parcel)
 		return -ENOMEM;
 	err = rig_rmt_parcel_send(p->m, l->at, l->row_bytes * l->rows, &want->ticket, told, parcel);
-	if (err) {
-		(void)pthread_mutex_lock(&p->lock);
+	if (err)
 		drop_parcel(parcel);
-		(void)pthread_mutex_unlock(&p->lock);
-	}
 	/* The link's end has its own reason, and is the ticket's. */
 	return err == -ECONNABORTED ? 0 : err;
 }

@@ -66,9 +66,8 @@ static bool waits_are_over(struct proxy *p, struct value *v)
    comes another way, and so perhaps sooner. */
 static bool comes_first(const struct local *early, const struct local *late)
 {
-	bool ways = rig_rmt_local_is_whole(early) || rig_rmt_local_is_whole(late);
-
-	return !early->in && (late->in || ways) && rig_rmt_locals_overlap(early, late);
+	return !early->in && rig_rmt_locals_overlap(early, late) &&
+	       (late->in || rig_rmt_local_is_whole(early) || rig_rmt_local_is_whole(late));
 }
 
 /* With the lock. */

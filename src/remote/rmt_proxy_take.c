@@ -1,22 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What a machine's reader brings its proxies. */
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include "clock.h"
 
 #include "rmt_proxy.h"
-
-/* With the lock. */
-static struct value *find(struct proxy *p, uint64_t number)
-{
-	struct value *v;
-
-	for (v = p->flight; v && v->work.value != number; v = v->next)
-		;
-	return v;
-}
 
 /* Places bytes [at, at + n) of what the local destinations of a value get, one after the other. */
 static int place(const struct value *v, uint64_t at, const uint8_t *bytes, uint64_t n)
@@ -53,7 +42,7 @@ static int take_bytes(struct proxy *p, uint64_t number, uint64_t at, const uint8
 	int err = 0;
 
 	(void)pthread_mutex_lock(&p->lock);
-	v = p->stopped ? NULL : find(p, number);
+	v = p->stopped ? NULL : rig_rmt_proxy_find(p, number);
 	if (!p->stopped && (!v || at < v->got))
 		err = -EPROTO;
 	if (!err && v)

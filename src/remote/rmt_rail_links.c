@@ -5,14 +5,8 @@
 #include <string.h>
 
 #include "clock.h"
+#include "rmt_rail_over.h"
 #include "rmt_rails_private.h"
-
-/* A copy that is the first by a link waits for it: less than boards take for a hang. */
-#define FINISH_NS (UINT64_C(5) * RIG_NS_PER_S)
-
-/* For the word of who ended a link. */
-#define GRACE_NS      (UINT64_C(300) * RIG_NS_PER_MS)
-#define GRACE_LOOK_NS RIG_NS_PER_MS
 
 /* ---- Asking agents ---- */
 
@@ -100,14 +94,14 @@ int rig_rmt_rails_link_machines(
 	return err;
 }
 
-/* Who ends a link under way says why on its own connection, about then: that is the cause. */
-static void engine_failed(void *arg, const char *why)
+static bool is_over(void *job)
 {
-	struct rig_deadline grace = rig_deadline_in(NULL, GRACE_NS);
-	struct rig_remote_job *job = arg;
+	return rig_rmt_job_over(job);
+}
 
-	while (!rig_rmt_job_over(job) && !rig_deadline_passed(&grace))
-		rig_deadline_sleep(&grace, GRACE_LOOK_NS);
+static void engine_failed(void *job, const char *why)
+{
+	rig_rmt_rail_await_cause(is_over, job);
 	rig_rmt_job_fail(job, "rails: %s", why);
 }
 
@@ -140,7 +134,7 @@ static int open_engine(struct rig_rmt_rails *rails, struct rig_rmt_machine *m)
 static int finish_here(
         struct rig_rmt_machine *m, struct rig_rail_link *link, const struct rig_rail_blob *offer)
 {
-	struct rig_deadline deadline = rig_deadline_in(NULL, FINISH_NS);
+	struct rig_deadline deadline = rig_deadline_in(NULL, RIG_RMT_LINK_NS);
 	struct rig_rail_blob answer;
 	int err = link_step(m, RIG_RMT_RAIL_ACCEPT, RIG_RMT_HERE_PEER, "the controller", offer, &answer);
 

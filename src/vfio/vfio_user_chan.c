@@ -10,6 +10,7 @@
 
 #include "bits.h"
 #include "clock.h"
+#include "cond.h"
 #include "gone.h"
 #include "log.h"
 #include "text.h"
@@ -320,14 +321,9 @@ static void *run(void *arg)
 
 static void init_locks(struct rig_vuser_chan *c)
 {
-	pthread_condattr_t attr;
-
 	pthread_mutex_init(&c->send_lock, NULL);
 	pthread_mutex_init(&c->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&c->wake, &attr);
-	pthread_condattr_destroy(&attr);
+	rig_cond_init(&c->wake);
 }
 
 static void fini_locks(struct rig_vuser_chan *c)
