@@ -117,3 +117,35 @@ const struct rig_remote_host *remote_host(struct rig_device *d)
 	assert_int_equal(record->kind, RIG_REMOTE_HOST);
 	return &record->u.host;
 }
+
+const struct rig_remote_options remote_quick = {
+        .version = RIG_EDGE_VERSION, .step_ms = 3000, .silence_ms = 600, .answer_ms = 20000};
+
+void remote_assert_reason(struct rig_device *d, const char *has)
+{
+	const char *why = "";
+
+	if (!rig_lost(d, &why) || !strstr(why, has))
+		fail_msg("%s: the reason is \"%s\", without \"%s\"", rig_name(d), why, has);
+}
+
+void remote_assert_failed(struct rig_remote_job *job, const char *has)
+{
+	const char *why = "";
+
+	if (!rig_remote_failed(job, &why) || !strstr(why, has))
+		fail_msg("the job's reason is \"%s\", without \"%s\"", why, has);
+}
+
+bool remote_is_lost(void *device)
+{
+	/* A loss is noticed by who uses the device. */
+	uint8_t byte = 0;
+	struct rig_buffer *b;
+
+	if (!rig_buffer_create(device, RIG_DEVICE, 64, &b)) {
+		(void)rig_buffer_write(b, 0, &byte, 1);
+		rig_buffer_put(b);
+	}
+	return rig_lost(device, NULL);
+}

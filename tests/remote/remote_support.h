@@ -31,6 +31,13 @@ int remote_end(void **state, struct agent_process *agents, uint32_t n);
 struct rig_remote_job *remote_connect(
         struct agent_process *agents, uint32_t n, const struct rig_remote_options *options);
 struct rig_device *remote_open(struct rig_remote_job *job, const char *device, const struct agent_process *a);
+/* Short bounds: 600 ms of silence, 3 s of a step, 20 s of an answer. */
+extern const struct rig_remote_options remote_quick;
+/* The device, or the job, is lost for a reason that has this in it. */
+void remote_assert_reason(struct rig_device *d, const char *has);
+void remote_assert_failed(struct rig_remote_job *job, const char *has);
+/* For sys_await: uses the device, as a loss is noticed by who does, and says whether it is lost. */
+bool remote_is_lost(void *device);
 /* What a proxy of a machine's host memory says of that machine. */
 const struct rig_remote_host *remote_host(struct rig_device *d);
 
