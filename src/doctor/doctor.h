@@ -4,7 +4,7 @@
 
 /*
  * What stands between a PCI function and a program that drives it through VFIO, and the command that removes
- * it. rigctl doctor prints it; an open that fails says it of what it met (src/vfio/kernel_explain.c).
+ * it. rigctl doctor prints it; an open that fails says it of what it met (src/vfio/kernel/kernel_explain.c).
  *
  * The answer is a function of the files below a root and of nothing else: /sys, /proc, /dev/vfio and
  * /run/rig-vfio of this machine ("") or of a captured tree (docs/doctor.md). Files are read; nothing is
@@ -104,7 +104,7 @@ bool rig_doctor_in_use(const char *root, const char *bdf, char *text, size_t byt
  * which is the answer. */
 int rig_doctor_disks(const char *root, const char *bdf, int (*each)(void *arg, const char *disk), void *arg);
 
-/* Whether a process has the function open, as far as this user may see: by the lock of src/vfio/kernel_lock,
+/* Whether a process has the function open, as far as this user may see: by the lock of src/vfio/kernel/kernel_lock,
  * or by a descriptor of its group or node. text then names the process: "4711 (rigctl)", and file the
  * evidence. */
 bool rig_doctor_holder(
