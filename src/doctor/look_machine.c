@@ -215,7 +215,7 @@ void rig_look_lockdown(struct rig_exam *x)
 
 /* -- What there is, and which of it -- */
 
-/* The order of src/vfio/kernel/kernel_select.c: the function's node where it exists and serves, else its group. */
+/* The order of kernel_select.c: the function's node where it exists and serves, else its group. */
 static void add_choice(struct rig_exam *x, struct rig_text *t, bool iommufd, bool type1)
 {
 	if (!x->function)

@@ -3,7 +3,7 @@
 #define VFIO_KERNEL_FAKE_H
 
 /*
- * A kernel for tests of src/vfio/kernel/kernel_*.c: nodes, containers, iommufds and two functions of one group, with
+ * A kernel for tests of src/vfio/kernel: nodes, containers, iommufds and two functions of one group, with
  * a tree of sysfs files in a folder of its own. Its descriptors are real ones (memfds), so leaks are counted
  * and BARs can be mapped. Each ioctl is checked for its argsz and can be told to fail. One at a time; not for
  * threads.
