@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: MIT
-foreach(file IN ITEMS bits clock cond range text thread tlsf writable)
+foreach(file IN ITEMS bdf bits clock cond range text thread tlsf writable)
   rig_test(test_base_${file} SOURCES test_base_${file}.c LINKS folder_base test_support)
 endforeach()
