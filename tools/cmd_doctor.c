@@ -151,6 +151,67 @@ static void examine_sim(const struct rig_spec *spec, struct rig_diagnosis *d)
 	        "firmware", "export RIG_FIRMWARE_DIR=FOLDER");
 }
 
+/* Whether a process has a connection of that path, as this user may see it: one that serves a client and no
+   longer listens refuses others as a dead one does. */
+static bool serves_a_client(const char *path)
+{
+	/* Columns "Type St" of a line that ends with the path: a stream that is connected. */
+	static const char connected[] = " 0001 03 ";
+	size_t n = strlen(path);
+	char line[PATH_MAX];
+	bool found = false;
+	FILE *file = fopen("/proc/net/unix", "re");
+
+	while (file && !found && fgets(line, sizeof(line), file)) {
+		size_t length = strcspn(line, "\n");
+
+		line[length] = 0;
+		found = length > n && line[length - n - 1] == ' ' && !strcmp(line + length - n, path) &&
+		        strstr(line, connected);
+	}
+	if (file)
+		(void)fclose(file);
+	return found;
+}
+
+static void explain_socket(const char *path, int err, const char *why, struct rig_diagnosis *d)
+{
+	char start_again[RIG_FINDING_COMMAND];
+
+	snprintf(start_again, sizeof(start_again), "rm %.150s\nrvx1-model --socket %.150s", path, path);
+	if (err == -ECONNREFUSED && !serves_a_client(path))
+		add(d, "socket-dead", RIG_FIX, "a socket that a process left which is gone: nobody listens",
+		        path, why, start_again);
+	else if (err == -ECONNREFUSED || err == -ENODEV || err == -ETIMEDOUT)
+		add(d, "socket-busy", RIG_FIX, "the device process is there and serves another client", path,
+		        why, "# end the other client; a device process serves one after the other");
+	else
+		add(d, "socket", RIG_STOP, "what listens there cannot be used", path, why, "");
+}
+
+/* As a client for a moment: what it serves. */
+static void ask_socket(const struct rig_spec *spec, struct rig_diagnosis *d)
+{
+	const struct rig_pci_options options = {.kind = RIG_PCI_VFIO_USER_PATH, .path = spec->path, .fd = -1};
+	const struct rig_pci_info *info;
+	struct rig_pci *pci;
+	char text[RIG_FINDING_CONTENT];
+	unsigned mask;
+	int err = rig_pci_open(&pci, &options, text, sizeof(text));
+
+	if (err) {
+		explain_socket(spec->path, err, reason(text, spec->base), d);
+		return;
+	}
+	info = rig_pci_info(pci);
+	snprintf(text, sizeof(text), "function %04x:%04x", info->vendor, info->device);
+	add(d, "socket", RIG_NOTE, "a device process answers", spec->path, text, "");
+	if (!port_of(info->vendor, info->device, &mask))
+		add(d, "port", RIG_NOTE, "no port of this library drives functions of this kind", spec->path,
+		        text, "");
+	rig_pci_close(pci);
+}
+
 static void examine_socket(const struct rig_spec *spec, struct rig_diagnosis *d)
 {
 	struct stat st;
@@ -161,8 +222,7 @@ static void examine_socket(const struct rig_spec *spec, struct rig_diagnosis *d)
 	else if (!S_ISSOCK(st.st_mode))
 		add(d, "socket", RIG_STOP, "it is no socket", spec->path, "another kind of file", "");
 	else
-		add(d, "socket", RIG_NOTE, "there is a socket", spec->path,
-		        "a device process must listen at it", "");
+		ask_socket(spec, d);
 }
 
 /* -- The command -- */

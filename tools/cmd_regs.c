@@ -87,16 +87,20 @@ static int save_or_print(const struct regs_args *a, struct rig_pci *pci, const s
 
 static int dump(const struct regs_args *a)
 {
+	const struct rig_pci_info *info;
 	const struct rig_board *board;
 	struct function function;
 	int status = take_function(a->device, &function);
 
 	if (status)
 		return status;
-	board = rig_board_find(rig_pci_info(function.pci)->vendor, rig_pci_info(function.pci)->device);
-	if (!board || !board->nregisters)
-		status = complain(EXIT_FAILED, "%s: %s", a->device,
-		        board ? "its port names no registers" : "no port here drives this kind of function");
+	info = rig_pci_info(function.pci);
+	board = rig_board_find(info->vendor, info->device);
+	if (!board)
+		status = complain(EXIT_OPEN, "%s: function %04x:%04x, which no port here drives", a->device,
+		        info->vendor, info->device);
+	else if (!board->nregisters)
+		status = complain(EXIT_FAILED, "%s: its port names no registers", a->device);
 	else if (!has_wanted(a, board))
 		status = complain(EXIT_USAGE, "no register of that name; without NAME all are shown");
 	else
@@ -241,6 +245,7 @@ const struct command command_regs = {
                 "is not booted; but opening a function may reset it (the kernel does, where the function can "
                 "be reset), so "
                 "of a kernel function a dump shows what is left after that.\n"
+                "The exit status is 3 also where no port here drives the function; the message has its ids.\n"
                 "--diff has the exit status of diff(1): 0 no difference, 1 there is one, 2 trouble.",
         .options = options,
         .run = run,

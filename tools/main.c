@@ -43,7 +43,7 @@ static const char *const statuses[] = {
         "0  done",
         "1  the work failed or the device was lost",
         "2  bad usage or input; nothing was submitted",
-        "3  the device could not be opened",
+        "3  the device could not be opened, or is of a kind that no port here drives",
         "regs --diff has its own: 0 the dumps are the same, 1 they differ, 2 trouble",
         "doctor has its own: 0 usable, 1 usable after the commands shown, 2 not usable here",
 };

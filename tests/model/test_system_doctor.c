@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* rigctl doctor, bind, reset and regs: exit statuses, JSON, dry runs, dumps. */
 #include <json-c/json.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "machine_tree.h"
 #include "system.h"
+#include "vfu.h"
 
 static struct tree tree;
 
@@ -124,6 +130,157 @@ static void sim_needs_its_files_and_says_where_they_are(void **state)
 	assert_out(&result, "/nowhere/at/all");
 	sys_run(&result, "rigctl doctor vfio-user:/nowhere/at/all");
 	assert_int_equal(result.status, 1);
+	assert_out(&result, "fix   socket: no device process listens there\n");
+}
+
+/* -- Device processes -- */
+
+static void ask_served(struct sys_result *result, int status)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command), "rigctl doctor %s", sys_served());
+	sys_run(result, command);
+	assert_string_equal(result->err, "");
+	assert_int_equal(result->status, status);
+}
+
+static void a_device_process_is_asked_for_its_ids(void **state)
+{
+	struct sys_process model;
+	struct sys_result result;
+
+	(void)state;
+	sys_serve(&model, "");
+	ask_served(&result, 0);
+	assert_out(&result, ": function 1234:5258\n");
+	sys_assert_works(sys_served());
+	sys_serve_end(&model);
+}
+
+static struct sockaddr_un served_address(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", sys_path("board.sock"));
+	return address;
+}
+
+static int new_socket(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static int new_client(void)
+{
+	const struct sockaddr_un address = served_address();
+	int fd = new_socket();
+
+	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+static int new_server(void)
+{
+	const struct sockaddr_un address = served_address();
+	int fd = new_socket();
+
+	assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	return fd;
+}
+
+/* One that hangs up, one that lets wait, and one that stopped listening. */
+static void a_device_process_that_serves_another_client_is_busy_and_not_dead(void **state)
+{
+	struct sys_process model;
+	struct sys_result result;
+	int server, client, served;
+
+	(void)state;
+	sys_serve(&model, "");
+	client = new_client();
+	ask_served(&result, 1);
+	assert_out(&result, "fix   socket-busy: ");
+	close(client);
+	sys_serve_end(&model);
+
+	server = new_server();
+	client = new_client();
+	served = accept(server, NULL, NULL);
+	assert_true(served >= 0);
+	ask_served(&result, 1);
+	assert_out(&result, "fix   socket-busy: ");
+	close(server);
+	ask_served(&result, 1);
+	assert_out(&result, "fix   socket-busy: ");
+	assert_out(&result, "ECONNREFUSED");
+	close(served);
+	close(client);
+	assert_int_equal(unlink(sys_path("board.sock")), 0);
+}
+
+static void a_socket_whose_process_is_gone_is_dead_and_no_other_file_is_one(void **state)
+{
+	struct sys_result result;
+
+	(void)state;
+	close(new_server());
+	ask_served(&result, 1);
+	assert_out(&result, "fix   socket-dead: ");
+	assert_out(&result, "      $ rm ");
+	assert_int_equal(unlink(sys_path("board.sock")), 0);
+	sys_write_file("board.sock", "", 0);
+	ask_served(&result, 2);
+	assert_out(&result, "stop  socket: it is no socket\n");
+	assert_int_equal(unlink(sys_path("board.sock")), 0);
+	ask_served(&result, 1);
+	assert_out(&result, "fix   socket: no device process listens there\n");
+}
+
+/* A function of another kind, by a process of its own. */
+static pid_t serve_strange(void)
+{
+	const struct vfu_config config = {.vendor = 0x8086, .device = 0x0b25, .class_code = 0x088000};
+	struct pollfd fds[VFU_MAX_FDS];
+	struct vfu_device *dev;
+	pid_t pid;
+
+	assert_int_equal(vfu_open(&config, &dev), 0);
+	assert_int_equal(vfu_listen(dev, sys_path("board.sock")), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	for (;;) {
+		size_t n = vfu_fds(dev, fds, VFU_MAX_FDS);
+
+		(void)poll(fds, n, vfu_timeout(dev));
+		(void)vfu_poll(dev);
+	}
+}
+
+static void registers_of_an_unknown_function_are_a_device_not_opened_and_its_ids_are_said(void **state)
+{
+	pid_t pid = serve_strange();
+	struct sys_result result;
+	char command[256];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rigctl regs %s", sys_served());
+	sys_run(&result, command);
+	sys_assert_failed(&result, 3, "function 8086:0b25, which no port here drives");
+	ask_served(&result, 0);
+	assert_out(&result, "note  port: ");
+	assert_out(&result, "function 8086:0b25");
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(unlink(sys_path("board.sock")), 0);
+	sys_run(&result, "rigctl regs --help");
+	assert_out(&result, "status is 3 also where no port here drives the function");
 }
 
 static void a_captured_machine_says_what_the_machine_says(void **state)
@@ -278,6 +435,10 @@ int main(void)
 	        TEST(bad_usage_says_so_in_one_line),
 	        TEST(findings_as_json_are_an_object_of_the_same),
 	        TEST(sim_needs_its_files_and_says_where_they_are),
+	        TEST(a_device_process_is_asked_for_its_ids),
+	        TEST(a_device_process_that_serves_another_client_is_busy_and_not_dead),
+	        TEST(a_socket_whose_process_is_gone_is_dead_and_no_other_file_is_one),
+	        TEST(registers_of_an_unknown_function_are_a_device_not_opened_and_its_ids_are_said),
 	        TEST(a_captured_machine_says_what_the_machine_says),
 	        TEST(a_dry_run_prints_what_would_be_written),
 	        TEST(a_dry_run_of_unbind_prints_for_the_whole_group),
