@@ -63,9 +63,8 @@ function(rig_install_libraries)
     LINKS rig_remote_abi rig_edge PkgConfig::SODIUM Threads::Threads ${CMAKE_DL_LIBS} REQUIRES rig_remote_abi rig
     HEADERS "${include}/rig_remote.h" DESCRIPTION "Devices of other machines: jobs, proxies and rails")
   rig_library(rig_vfio FOLDERS vfio ring mmu driver boards edu rvx1 open PARTS base doctor fwimage
-    LINKS rig_edge PkgConfig::JSONC PkgConfig::SODIUM PkgConfig::LIBELF PkgConfig::PCIACCESS
-      ${HUGETLBFS_LIBRARY} Threads::Threads
-      ${CMAKE_DL_LIBS}
+    LINKS rig_edge PkgConfig::JSONC PkgConfig::SODIUM PkgConfig::LIBELF
+      ${HUGETLBFS_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS}
     REQUIRES rig_edge
     HEADERS "${include}/rig_vfio.h" "${include}/rig_edu.h" "${include}/rig_board.h" "${include}/rig_win.h"
       "${include}/rig_barrier.h"

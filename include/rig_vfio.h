@@ -5,7 +5,8 @@
  * A device string names what to open:
  *   sim[:OPTION,...]   a model of RVX-1 of this process's own, which ends with the device
  *   vfio-user:PATH     a device process that listens on the UNIX socket PATH
- *   0000:65:00.0       a PCI function through the kernel's VFIO
+ *   0000:65:00.0       a PCI function through the kernel's VFIO; a domain has four to eight hex digits, and
+ *                      0000:6E:00.0 is 0000:6e:00.0
  * Options, for every form after a ',' (for sim after the first ':'):
  *   completion=poll|store  how the timeline word advances; poll is the default
  *   hang=TIME              lost after so long without progress: 500ms, 2s; the board's default otherwise

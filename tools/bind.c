@@ -172,9 +172,7 @@ static int note_mate(void *arg, const char *bdf, const char *driver, unsigned cl
 
 static int no_function(struct bind *b, int err, const char *bdf)
 {
-	return err == -EINVAL
-	               ? fail(b, err, "\"%.32s\" is no PCI address: write it as 0000:65:00.0", bdf)
-	               : fail(b, err, "no function %s on this machine: rigctl list shows what there is", bdf);
+	return fail(b, err, "no function %s on this machine: rigctl list shows what there is", bdf);
 }
 
 static int gather(struct bind *b, const char *bdf)
@@ -323,10 +321,17 @@ static int check_all(struct bind *b)
 	return err;
 }
 
-int bind_function(struct bind *b, const char *bdf)
+static int no_address(struct bind *b, const char *text)
 {
+	b->count = 0;
+	return fail(b, -EINVAL, "\"%.32s\" is no PCI address: write it as 0000:65:00.0", text);
+}
+
+int bind_function(struct bind *b, const char *address)
+{
+	char bdf[RIG_BDF_TEXT];
 	unsigned done = 0;
-	int err = gather(b, bdf);
+	int err = rig_bdf_name(address, bdf) ? gather(b, bdf) : no_address(b, address);
 
 	if (!err)
 		err = check_all(b);
@@ -418,10 +423,11 @@ static void find_drivers(struct bind *b)
 	b->why[0] = 0;
 }
 
-int unbind_function(struct bind *b, const char *bdf)
+int unbind_function(struct bind *b, const char *address)
 {
+	char bdf[RIG_BDF_TEXT];
 	unsigned done = 0;
-	int err = gather_taken(b, bdf);
+	int err = rig_bdf_name(address, bdf) ? gather_taken(b, bdf) : no_address(b, address);
 
 	if (!err)
 		err = check_taken(b);

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "bdf.h"
+
 enum { BIND_MEMBERS = 64, BIND_TEXT = 1024, BIND_NAME = 32 };
 
 struct bind_io {
@@ -27,7 +29,7 @@ struct bind_io {
 };
 
 struct bind_member {
-	char bdf[16];
+	char bdf[RIG_BDF_TEXT];
 	char driver[BIND_NAME];   /* before; "" if none */
 	char override[BIND_NAME]; /* before; "" if none */
 };
@@ -47,12 +49,12 @@ struct bind {
 
 /* -EBUSY: the machine works through it. -ENOENT: no such function or driver. -EINVAL: no address, or a
    bridge. Others: what a write answered; all is as before then, or `why` says what is not. */
-int bind_function(struct bind *b, const char *bdf);
+int bind_function(struct bind *b, const char *address);
 
 /* Back to whatever kernel driver wants it; a member's driver is then that one's name, "" for none. With
    `group` all functions of the group that a vfio driver or an override has. -EINVAL: no address, or nothing
    that bind could have put there. -EBUSY: a process holds one, or the machine works through it. Others: what
    a write answered; all is as before then, or `why` says what is not. */
-int unbind_function(struct bind *b, const char *bdf);
+int unbind_function(struct bind *b, const char *address);
 
 #endif

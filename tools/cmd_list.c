@@ -1,80 +1,186 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
+/* rigctl list: what sysfs says of every function, with names from pci.ids, which libpciaccess reads. */
+#include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <json-c/json.h>
+#include <pciaccess.h>
 
+#include "bdf.h"
 #include "boards.h"
-#include "enumerate.h"
+#include "kernel_sysfs.h"
 #include "rigctl.h"
 
-struct listing {
-	struct json_object *json; /* NULL: text */
-	bool all;
-	unsigned shown;
+#define DEVICES "/sys/bus/pci/devices"
+
+struct list {
+	const char *root;
+	bool json;
+	struct rig_bdf *at;
+	size_t count;
 };
 
-static void list_json(struct json_object *array, const struct rig_pci_found *f, const struct rig_board *board)
+/* One function, read. */
+struct row {
+	struct rig_ksysfs sysfs;
+	const struct rig_board *board;      /* NULL: none */
+	const char *vendor_name, *own_name; /* NULL: not in pci.ids */
+};
+
+/* -- Finding -- */
+
+static int add(struct list *l, const char *name)
 {
-	struct json_object *o = json_object_new_object();
-	char id[16];
+	struct rig_bdf bdf, *more;
 
-	json_object_object_add(o, "address", json_object_new_string(f->address));
-	snprintf(id, sizeof(id), "%04x:%04x", f->vendor, f->device);
-	json_object_object_add(o, "id", json_object_new_string(id));
-	snprintf(id, sizeof(id), "%06x", f->class_code);
-	json_object_object_add(o, "class", json_object_new_string(id));
-	json_object_object_add(o, "vendor_name", json_object_new_string(f->vendor_name));
-	json_object_object_add(o, "device_name", json_object_new_string(f->device_name));
-	json_object_object_add(o, "driver", *f->driver ? json_object_new_string(f->driver) : NULL);
-	json_object_object_add(
-	        o, "iommu_group", f->iommu_group < 0 ? NULL : json_object_new_int(f->iommu_group));
-	json_object_object_add(o, "port", board ? json_object_new_string(board->arch) : NULL);
-	json_object_array_add(array, o);
-}
-
-static int list_one(void *arg, const struct rig_pci_found *f)
-{
-	const struct rig_board *board = rig_board_find(f->vendor, f->device);
-	struct listing *l = arg;
-	char group[16] = "-";
-
-	if (f->iommu_group >= 0)
-		snprintf(group, sizeof(group), "%d", f->iommu_group);
-	if (l->json)
-		list_json(l->json, f, board);
-	else
-		printf("%-13s %04x:%04x  %06x  %-14s %-6s %-6s %s%s%s\n", f->address, f->vendor, f->device,
-		        f->class_code, *f->driver ? f->driver : "-", group, board ? board->arch : "-",
-		        *f->vendor_name ? f->vendor_name : "-", *f->device_name ? " " : "", f->device_name);
-	l->shown++;
+	if (!rig_bdf_parse(name, &bdf))
+		return 0;
+	more = realloc(l->at, (l->count + 1) * sizeof(*more));
+	if (!more)
+		return complain(EXIT_FAILED, "out of memory");
+	l->at = more;
+	l->at[l->count++] = bdf;
 	return 0;
 }
 
+static int compare(const void *a, const void *b)
+{
+	return rig_bdf_compare(a, b);
+}
+
+static int find(struct list *l)
+{
+	struct dirent *entry;
+	char path[PATH_MAX];
+	int err = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%s" DEVICES, l->root);
+	dir = opendir(path);
+	if (!dir)
+		return complain(EXIT_FAILED, "this machine shows no PCI bus (" DEVICES "); sim needs none");
+	while (!err && (entry = readdir(dir)))
+		err = add(l, entry->d_name);
+	closedir(dir);
+	if (l->count)
+		qsort(l->at, l->count, sizeof(*l->at), compare);
+	return err;
+}
+
+/* False: it has left meanwhile. */
+static bool read_row(const struct list *l, const struct rig_bdf *bdf, struct row *row)
+{
+	char name[RIG_BDF_TEXT];
+	struct pci_id_match ids = {.subvendor_id = PCI_MATCH_ANY, .subdevice_id = PCI_MATCH_ANY};
+
+	if (rig_ksysfs_read(l->root, rig_bdf_print(bdf, name), &row->sysfs))
+		return false;
+	ids.vendor_id = row->sysfs.vendor;
+	ids.device_id = row->sysfs.device;
+	row->board = rig_board_find((uint16_t)row->sysfs.vendor, (uint16_t)row->sysfs.device);
+	row->vendor_name = row->own_name = NULL;
+	pci_get_strings(&ids, &row->own_name, &row->vendor_name, NULL, NULL);
+	return true;
+}
+
+/* -- Printing -- */
+
+static const char *or_dash(const char *text)
+{
+	return text && *text ? text : "-";
+}
+
+static void print_row(const struct row *row)
+{
+	const struct rig_ksysfs *s = &row->sysfs;
+	char group[16] = "-";
+
+	if (s->group >= 0)
+		snprintf(group, sizeof(group), "%d", s->group);
+	printf("%-13s %04x:%04x  %06x  %-14s %-6s %-6s %s%s%s\n", s->bdf, s->vendor, s->device, s->class_code,
+	        or_dash(s->driver), group, row->board ? row->board->arch : "-", or_dash(row->vendor_name),
+	        row->own_name ? " " : "", row->own_name ? row->own_name : "");
+}
+
+static struct json_object *text_json(const char *text)
+{
+	return text ? json_object_new_string(text) : NULL;
+}
+
+static struct json_object *row_json(const struct row *row)
+{
+	struct json_object *o = json_object_new_object();
+	const struct rig_ksysfs *s = &row->sysfs;
+	char id[16];
+
+	json_object_object_add(o, "address", text_json(s->bdf));
+	snprintf(id, sizeof(id), "%04x:%04x", s->vendor, s->device);
+	json_object_object_add(o, "id", text_json(id));
+	snprintf(id, sizeof(id), "%06x", s->class_code);
+	json_object_object_add(o, "class", text_json(id));
+	json_object_object_add(o, "vendor_name", text_json(row->vendor_name ? row->vendor_name : ""));
+	json_object_object_add(o, "device_name", text_json(row->own_name ? row->own_name : ""));
+	json_object_object_add(o, "driver", text_json(*s->driver ? s->driver : NULL));
+	json_object_object_add(o, "iommu_group", s->group < 0 ? NULL : json_object_new_int(s->group));
+	json_object_object_add(o, "port", text_json(row->board ? row->board->arch : NULL));
+	return o;
+}
+
+static void print_json(const struct list *l)
+{
+	struct json_object *array = json_object_new_array();
+	struct row row;
+
+	for (size_t i = 0; i < l->count; i++)
+		if (read_row(l, &l->at[i], &row))
+			json_object_array_add(array, row_json(&row));
+	printf("%s\n", json_object_to_json_string_ext(array, JSON_C_TO_STRING_PRETTY));
+	json_object_put(array);
+}
+
+static void print_table(const struct list *l)
+{
+	struct row row;
+
+	printf("%-13s %-10s %-7s %-14s %-6s %-6s %s\n", "ADDRESS", "ID", "CLASS", "DRIVER", "GROUP", "PORT",
+	        "NAME");
+	for (size_t i = 0; i < l->count; i++)
+		if (read_row(l, &l->at[i], &row))
+			print_row(&row);
+}
+
+/* -- The command -- */
+
 static int run(int argc, char **argv)
 {
-	struct listing l = {0};
+	struct list l = {.root = ""};
 	int err;
 
-	if (argc > 2 || (argc == 2 && strcmp(argv[1], "--json") != 0))
-		return complain(EXIT_USAGE, "it takes --json and nothing else");
-	if (argc == 2)
-		l.json = json_object_new_array();
-	else
-		printf("%-13s %-10s %-7s %-14s %-6s %-6s %s\n", "ADDRESS", "ID", "CLASS", "DRIVER", "GROUP",
-		        "PORT", "NAME");
-	err = rig_pci_enumerate(list_one, &l);
-	if (err == -ENOSYS)
-		err = complain(EXIT_FAILED, "this machine shows no PCI bus (/sys/bus/pci); sim needs none");
-	if (l.json && !err)
-		printf("%s\n", json_object_to_json_string_ext(l.json, JSON_C_TO_STRING_PRETTY));
-	json_object_put(l.json);
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--json"))
+			l.json = true;
+		else if (!strcmp(argv[i], "--root") && i + 1 < argc)
+			l.root = argv[++i];
+		else
+			return complain(EXIT_USAGE, "%s: it takes --json and nothing else", argv[i]);
+	}
+	err = find(&l);
+	if (!err && l.json)
+		print_json(&l);
+	else if (!err)
+		print_table(&l);
+	free(l.at);
 	return err;
 }
 
 static const struct option_help options[] = {
-        {"--json", "an array of objects instead of the table"}, {NULL, NULL}};
+        {"--json", "an array of objects instead of the table"},
+        {"--root DIR", "files below this folder (for tests)"},
+        {NULL, NULL},
+};
 
 const struct command command_list = {
         .name = "list",

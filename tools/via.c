@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bdf.h"
 #include "via.h"
 
 enum { LISTED = 64, NAME = 256 };
@@ -34,12 +35,13 @@ void via_close(void)
 
 int via_open(const char *text, struct rig_device **device)
 {
-	char name[NAME];
+	char name[NAME], address[RIG_BDF_TEXT];
 	int err = via_connect();
 
 	if (err)
 		return err;
-	snprintf(name, sizeof(name), "%s@%s", text, via.machine);
+	/* Where no other was given, the agent's names are the device strings up to their options. */
+	snprintf(name, sizeof(name), "%s@%s", rig_bdf_name(text, address) ? address : text, via.machine);
 	if (rig_remote_open(via.job, name, device))
 		return complain(EXIT_OPEN, "cannot open %s", rig_error());
 	return 0;

@@ -24,14 +24,7 @@ bool rig_is_vfio_driver(const char *driver)
 
 bool rig_ksysfs_is_bdf(const char *text)
 {
-	static const char form[] = "hhhh:hh:hh.h";
-	size_t i;
-
-	for (i = 0; form[i]; i++)
-		if (form[i] == 'h' ? !isxdigit((unsigned char)text[i]) || isupper((unsigned char)text[i])
-		                   : text[i] != form[i])
-			return false;
-	return !text[i];
+	return rig_bdf_is_name(text);
 }
 
 bool rig_ksysfs_line(const char *root, const char *path, char *to, size_t bytes)
@@ -163,9 +156,9 @@ int rig_ksysfs_read(const char *root, const char *bdf, struct rig_ksysfs *out)
 	char path[PATH_MAX], text[RIG_KSYSFS_NAME];
 
 	memset(out, 0, sizeof(*out));
-	if (!rig_ksysfs_is_bdf(bdf))
+	if (!rig_bdf_name(bdf, out->bdf))
 		return -EINVAL;
-	strcpy(out->bdf, bdf);
+	bdf = out->bdf;
 	snprintf(path, sizeof(path), "%s" DEVICES "/%s", root, bdf);
 	if (access(path, F_OK) < 0)
 		return errno == EACCES ? -EACCES : -ENOENT;

@@ -11,10 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bdf.h"
+
 enum { RIG_KSYSFS_NAME = 32, RIG_KSYSFS_BARS = 6 };
 
 struct rig_ksysfs {
-	char bdf[16];
+	char bdf[RIG_BDF_TEXT];
 	unsigned vendor, device, class_code;
 	char driver[RIG_KSYSFS_NAME];        /* "" if none */
 	int group;                           /* -1: none */
@@ -32,11 +34,11 @@ struct rig_ksysfs {
 /* A driver through which VFIO gives functions out. */
 bool rig_is_vfio_driver(const char *driver);
 
-/* "0000:65:00.0", lower case. */
+/* As Linux writes it (bdf.h). */
 bool rig_ksysfs_is_bdf(const char *text);
 
-/* -EINVAL: no such form. -ENOENT: no such function here; -EACCES: it may not be looked at. Then bdf alone is
- * set, unless it has no such form. */
+/* bdf in any form that bdf.h reads; the result has Linux's. -EINVAL: it has none. -ENOENT: no such function
+ * here; -EACCES: it may not be looked at. Then bdf alone is set, unless it has no form. */
 int rig_ksysfs_read(const char *root, const char *bdf, struct rig_ksysfs *out);
 
 /* The first line of a file below root, without its end; false and "" if it cannot be read. */

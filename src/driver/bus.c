@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bdf.h"
 #include "bits.h"
 #include "device.h"
 #include "peer.h"
@@ -70,11 +71,9 @@ static const char *explain(struct rig_dev *dev, const char *why)
 
 /* ---- Bus addresses hold until the process exits, whoever has the function open ---- */
 
-enum { NAME_BYTES = 16 };
-
 struct given {
 	struct given *next;
-	char bdf[NAME_BYTES];
+	char bdf[RIG_BDF_TEXT];
 	uint64_t address, bytes;
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bdf.h"
 #include "rig_edge.h"
 #include "spec.h"
 
@@ -313,18 +314,6 @@ static int parse_options(struct rig_spec *spec, const char *text)
 	return err;
 }
 
-/* "0000:65:00.0". */
-static bool is_address(const char *text)
-{
-	static const char form[] = "xxxx:xx:xx.x";
-	size_t i;
-
-	for (i = 0; form[i]; i++)
-		if (form[i] == 'x' ? !isxdigit((unsigned char)text[i]) : text[i] != form[i])
-			return false;
-	return !text[i];
-}
-
 static int parse_base(struct rig_spec *spec)
 {
 	if (!strcmp(spec->base, "sim")) {
@@ -332,9 +321,9 @@ static int parse_base(struct rig_spec *spec)
 	} else if (!strncmp(spec->base, "vfio-user:", 10) && spec->base[10]) {
 		spec->kind = RIG_SPEC_VFIO_USER;
 		strcpy(spec->path, spec->base + 10);
-	} else if (is_address(spec->base)) {
+	} else if (rig_bdf_name(spec->base, spec->path)) {
 		spec->kind = RIG_SPEC_PCI;
-		strcpy(spec->path, spec->base);
+		strcpy(spec->base, spec->path);
 	} else {
 		return rig_error_set(-EINVAL,
 		        "device \"%s\": sim[:OPTIONS], vfio-user:PATH or a PCI address as 0000:65:00.0",

@@ -14,7 +14,7 @@ enum { RIG_SPEC_TEXT = 256, RIG_SPEC_FAULT = 64, RIG_SPEC_STEP = 24 };
 
 struct rig_spec {
 	enum rig_spec_kind kind;
-	char base[RIG_SPEC_TEXT];     /* the string up to its options */
+	char base[RIG_SPEC_TEXT];     /* the string up to its options; an address as Linux writes it */
 	char path[RIG_SPEC_TEXT];     /* of the socket, or the PCI address */
 	char firmware[RIG_SPEC_TEXT]; /* "" if not given */
 	char fault[RIG_SPEC_FAULT];   /* as rvx1-model takes it: ',' between several; "" if not given */

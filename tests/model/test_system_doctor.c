@@ -304,6 +304,31 @@ static void a_captured_machine_says_what_the_machine_says(void **state)
 	assert_string_equal(here.out, there.out);
 }
 
+/* -- list -- */
+
+static void list_shows_every_address_whole_and_in_order(void **state)
+{
+	struct sys_result result;
+	char command[256];
+	const char *first, *second;
+
+	(void)state;
+	tree_function(&tree, "pci10000:e0", "10000:e1:00.0", "nvme", 13);
+	snprintf(command, sizeof(command), "rigctl list --root %s", tree.root);
+	sys_run(&result, command);
+	sys_assert_done(&result);
+	first = strstr(result.out, "\n" TREE_BDF "  ");
+	second = strstr(result.out, "\n10000:e1:00.0 ");
+	assert_true(first && second && first < second);
+	assert_null(strstr(result.out, "\n0000:e1:00.0"));
+	assert_out(&result, " vfio-pci       12 ");
+	assert_out(&result, " nvme           13 ");
+	snprintf(command, sizeof(command), "rigctl list --json --root %s", tree.root);
+	sys_run(&result, command);
+	sys_assert_done(&result);
+	assert_out(&result, "\"address\":\"10000:e1:00.0\"");
+}
+
 /* -- bind -- */
 
 static void a_dry_run_prints_what_would_be_written(void **state)
@@ -440,6 +465,7 @@ int main(void)
 	        TEST(a_socket_whose_process_is_gone_is_dead_and_no_other_file_is_one),
 	        TEST(registers_of_an_unknown_function_are_a_device_not_opened_and_its_ids_are_said),
 	        TEST(a_captured_machine_says_what_the_machine_says),
+	        TEST(list_shows_every_address_whole_and_in_order),
 	        TEST(a_dry_run_prints_what_would_be_written),
 	        TEST(a_dry_run_of_unbind_prints_for_the_whole_group),
 	        TEST(a_bind_that_does_not_happen_is_a_failure),

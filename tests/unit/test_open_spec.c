@@ -102,6 +102,24 @@ static void a_socket_and_an_address_are_told_apart(void **state)
 	assert_string_equal(spec.path, "0000:65:00.0");
 }
 
+static void an_address_has_four_to_eight_digits_of_a_domain_and_one_spelling(void **state)
+{
+	static const char *const same[][2] = {{"10000:e1:00.0", "10000:e1:00.0"},
+	        {"ffffffff:ff:1f.7", "ffffffff:ff:1f.7"}, {"0000:6E:0A.0", "0000:6e:0a.0"},
+	        {"0001000A:E1:00.0", "1000a:e1:00.0"}};
+	static const char *const none[] = {"65:00.0", "123456789:65:00.0", "0000:65:20.0", "0000:65:00.8"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+		assert_int_equal(rig_spec_parse(same[i][0], &spec), 0);
+		assert_int_equal(spec.kind, RIG_SPEC_PCI);
+		assert_string_equal(spec.path, same[i][1]);
+		assert_string_equal(spec.base, same[i][1]);
+	}
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		assert_int_equal(rig_spec_parse(none[i], &spec), -EINVAL);
+}
+
 static void a_pci_function_takes_its_transport_and_none_means_the_library_chooses(void **state)
 {
 	(void)state;
@@ -209,6 +227,7 @@ int main(void)
 	        cmocka_unit_test(queues_and_the_clock_of_sim_are_numbers_in_range),
 	        cmocka_unit_test(times_are_seconds_or_milliseconds),
 	        cmocka_unit_test(a_socket_and_an_address_are_told_apart),
+	        cmocka_unit_test(an_address_has_four_to_eight_digits_of_a_domain_and_one_spelling),
 	        cmocka_unit_test(a_pci_function_takes_its_transport_and_none_means_the_library_chooses),
 	        cmocka_unit_test(a_virtual_function_takes_its_owners_token),
 	        cmocka_unit_test(wrong_strings_are_refused_with_what_they_take),

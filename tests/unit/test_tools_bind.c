@@ -163,6 +163,20 @@ static void one_function_is_bound_by_its_override_alone(void **state)
 	assert_string_equal(f->bind.note, "");
 }
 
+static void an_address_of_a_long_domain_or_in_capitals_is_written_as_sysfs_names_it(void **state)
+{
+	struct fixture *f = *state;
+
+	tree_function(&f->tree, "pci10000:e0", "10000:e1:00.0", "nvme", 13);
+	assert_int_equal(bind_function(&f->bind, "00010000:E1:00.0"), 0);
+	assert_driver(f, "10000:e1:00.0", "vfio-pci");
+	assert_string_equal(f->bind.member[0].bdf, "10000:e1:00.0");
+	assert_int_equal(unbind_function(&f->bind, "10000:E1:00.0"), 0);
+	assert_string_equal(f->bind.member[0].bdf, "10000:e1:00.0");
+	assert_int_equal(bind_function(&f->bind, "65:00.0"), -EINVAL);
+	assert_non_null(strstr(f->bind.why, "no PCI address"));
+}
+
 static void what_is_bound_already_is_left_alone(void **state)
 {
 	struct fixture *f = *state;
@@ -466,6 +480,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        TEST(one_function_is_bound_by_its_override_alone),
+	        TEST(an_address_of_a_long_domain_or_in_capitals_is_written_as_sysfs_names_it),
 	        TEST(what_is_bound_already_is_left_alone),
 	        TEST(a_write_that_fails_leaves_all_as_before),
 	        TEST(a_driver_that_does_not_take_the_function_is_undone),

@@ -145,6 +145,20 @@ static void a_hot_reset_that_would_hit_others_is_not_offered_and_they_are_named(
 	rig_pci_close(f);
 }
 
+/* The kernel has 16 bits for the domain of what is hit. */
+static void what_a_hot_reset_hits_in_a_long_domain_is_named_whole(void **state)
+{
+	struct rig_pci *f;
+
+	(void)state;
+	kernel.function[1].flags = RIG_KVFIO_DEVICE_PCI;
+	fake_kernel_link(&kernel, "/sys/bus/pci/devices/10000:65:00.1", FAKE_KERNEL_BDF1);
+	f = take(RIG_PCI_TYPE1, "10000:65:00.1");
+	assert_string_equal(rig_pci_info(f)->bdf, "10000:65:00.1");
+	assert_non_null(strstr(logged, "would also reset 10000:65:00.1 "));
+	rig_pci_close(f);
+}
+
 static void a_hot_reset_that_hits_only_ours_is_done(void **state)
 {
 	struct rig_pci *f;
@@ -203,6 +217,7 @@ int main(void)
 	        KERNEL_TEST(nothing_stays_connected_after_close),
 	        KERNEL_TEST(a_reset_is_the_functions_own_where_it_has_one),
 	        KERNEL_TEST(a_hot_reset_that_would_hit_others_is_not_offered_and_they_are_named),
+	        KERNEL_TEST(what_a_hot_reset_hits_in_a_long_domain_is_named_whole),
 	        KERNEL_TEST(a_hot_reset_that_hits_only_ours_is_done),
 	        KERNEL_TEST(a_hot_reset_spares_what_this_process_has_open_unless_it_is_asked_to_hit_it),
 	};

@@ -286,7 +286,7 @@ static int device_by_name(const char *name)
 {
 	static const char key[] = " vf_token=";
 	unsigned i = strncmp(name, FAKE_KERNEL_BDF0, sizeof(FAKE_KERNEL_BDF0) - 1) != 0;
-	const char *token = name + sizeof(FAKE_KERNEL_BDF0) - 1;
+	const char *token = name + strcspn(name, " ");
 
 	if (*token && strncmp(token, key, sizeof(key) - 1) != 0)
 		return fail(ENODEV);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bdf.h"
 #include "error.h"
 #include "kernel_abi.h"
 #include "kernel_private.h"
@@ -13,7 +14,7 @@
 #include "text.h"
 
 /* A bus has 256 functions. */
-enum { ENTRIES_MOST = 256, NAMES_BYTES = 256, BDF_BYTES = 16 };
+enum { ENTRIES_MOST = 256, NAMES_BYTES = 256 };
 
 struct hot {
 	struct rig_kernel *k; /* which is to be reset */
@@ -35,9 +36,17 @@ static int get_entries(struct hot *h)
 	return rig_kernel_ioctl(h->k, h->k->fd, RIG_KVFIO_DEVICE_HOT_RESET_INFO, h->info);
 }
 
-static void name_entry(const struct rig_kvfio_hot_entry *e, char *to, size_t bytes)
+/* The kernel has 16 bits for a domain that may have 32; all that one reset hits are of one domain. */
+static char *name_entry(const struct hot *h, const struct rig_kvfio_hot_entry *e, char *to)
 {
-	snprintf(to, bytes, "%04x:%02x:%02x.%x", e->segment, e->bus, e->devfn >> 3, e->devfn & 7u);
+	struct rig_bdf bdf = {0};
+
+	(void)rig_bdf_parse(h->k->sysfs.bdf, &bdf);
+	bdf = (struct rig_bdf){.domain = (bdf.domain & ~UINT32_C(0xffff)) | e->segment,
+	        .bus = e->bus,
+	        .slot = e->devfn >> 3,
+	        .function = e->devfn & 7u};
+	return rig_bdf_print(&bdf, to);
 }
 
 static void add_group(struct hot *h, int fd)
@@ -49,12 +58,11 @@ static void add_group(struct hot *h, int fd)
 		h->group_fd[h->groups++] = fd;
 }
 
-static bool is_entry(const struct rig_kvfio_hot_entry *e, const struct rig_kernel *k)
+static bool is_entry(const struct hot *h, const struct rig_kernel *k)
 {
-	char bdf[BDF_BYTES];
+	char bdf[RIG_BDF_TEXT];
 
-	name_entry(e, bdf, sizeof(bdf));
-	return strcmp(bdf, k->sysfs.bdf) == 0;
+	return strcmp(name_entry(h, h->entry, bdf), k->sysfs.bdf) == 0;
 }
 
 /* Type1: who has the group has the function. One that came by descriptors alone may be any. */
@@ -62,7 +70,7 @@ static void look(void *arg, struct rig_kernel *other)
 {
 	struct hot *h = arg;
 
-	if (other != h->k && (is_entry(h->entry, other) || !*other->sysfs.bdf))
+	if (other != h->k && (is_entry(h, other) || !*other->sysfs.bdf))
 		h->open = true;
 	if (!other->space || other->space->group_fd < 0 || other->sysfs.group != (int)h->entry->group)
 		return;
@@ -75,7 +83,7 @@ static void look_for(struct hot *h, const struct rig_kvfio_hot_entry *e)
 	h->entry = e;
 	h->ours = h->open = false;
 	rig_kernel_each(look, h);
-	if (is_entry(e, h->k))
+	if (is_entry(h, h->k))
 		h->open = false;
 	if (h->info->flags & RIG_KVFIO_HOT_RESET_DEV_ID)
 		h->ours = (h->info->flags & RIG_KVFIO_HOT_RESET_OWNED) || e->group != UINT32_MAX;
@@ -84,7 +92,7 @@ static void look_for(struct hot *h, const struct rig_kvfio_hot_entry *e)
 /* What stands in the way; `ours`: not what this process has open. */
 static int check(struct hot *h, bool ours)
 {
-	char names[NAMES_BYTES], bdf[BDF_BYTES];
+	char names[NAMES_BYTES], bdf[RIG_BDF_TEXT];
 	struct rig_ksysfs s;
 	struct rig_text text;
 	bool all = true;
@@ -94,8 +102,7 @@ static int check(struct hot *h, bool ours)
 		look_for(h, &h->info->entry[i]);
 		if (h->ours && (ours || !h->open))
 			continue;
-		name_entry(&h->info->entry[i], bdf, sizeof(bdf));
-		if (rig_ksysfs_read(h->k->env->root, bdf, &s))
+		if (rig_ksysfs_read(h->k->env->root, name_entry(h, h->entry, bdf), &s))
 			s.driver[0] = 0;
 		rig_text_addf(&text, "%s%s (%s)", all ? "" : ", ", bdf,
 		        h->ours     ? "which this process has open"
