@@ -104,30 +104,19 @@ bool rig_rt_lose_locked(struct rig_device *d, const char *reason, bool stops)
 	return true;
 }
 
-static bool waits_for(const struct rig_device *d, const struct rig_device *producer)
-{
-	uint32_t i;
-
-	for (i = 0; i < d->nproducers; i++)
-		if (rig_rt_slot_of(d->producers[i]) == producer->slot &&
-		        rig_rt_value_of(d->producers[i]) > producer->dead->reached)
-			return true;
-	return false;
-}
-
 /* Loses each live device whose queue waits for an unreached value of `dead`; answers them, visited. */
-static struct rig_device *lose_waiters(struct rig_device *dead)
+static struct rig_device *lose_waiters(const struct rig_device *dead, const char *reason, const char *remedy)
 {
 	struct rig_device *d, *victims = NULL;
-	char reason[RT_REASON_BYTES];
 
-	(void)snprintf(reason, sizeof(reason), "%s lost", dead->name);
 	rig_rt_lock(&rig_rt_registry);
 	for (d = rig_rt_devices; d; d = d->next) {
 		if (d == dead)
 			continue;
 		rig_rt_lock(&d->lock);
-		if (waits_for(d, dead) && rig_rt_lose_locked(d, reason, false)) {
+		if (rig_rt_life_of(d) == RT_LIVE && rig_rt_needs_lost(d, dead)) {
+			d->dead->remedy = remedy;
+			(void)rig_rt_lose_locked(d, reason, false);
 			/* Live until now, so open's own reference is there. */
 			d->spread_next = victims;
 			rig_rt_visit(d);
@@ -149,11 +138,14 @@ static void owe_stop(struct rig_device *d)
 		rig_rt_unlock(&d->lock);
 }
 
-/* Every waiter is told before stop may raise a word that would release them. */
+/* Every waiter is told before stop may raise a word that would release them, and told who failed first. */
 void rig_rt_lose_finish(struct rig_device *d)
 {
 	struct rig_device *pending = d, *told = NULL;
+	char reason[RT_REASON_BYTES];
 
+	(void)snprintf(reason, sizeof(reason), "%s lost: %.*s", d->name, (int)(RT_REASON_BYTES / 2),
+	        d->dead->reason);
 	rig_rt_hook(RT_HOOK_LOST, d);
 	rig_rt_visit(d);
 	d->spread_next = NULL;
@@ -163,7 +155,7 @@ void rig_rt_lose_finish(struct rig_device *d)
 		pending = dead->spread_next;
 		dead->spread_next = told;
 		told = dead;
-		victims = lose_waiters(dead);
+		victims = lose_waiters(dead, reason, d->dead->remedy);
 		while (victims) {
 			struct rig_device *victim = victims;
 

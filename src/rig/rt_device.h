@@ -34,6 +34,14 @@ struct rig_rt_deferred {
 	void (*run)(struct rig_rt_deferred *deferred);
 };
 
+/* A value of the device that its queue starts only once a point of another device is reached. */
+struct rig_rt_need {
+	uint64_t value, bits;
+};
+
+/* The most of them under way; a submit that would need more waits on the host. */
+#define RT_NEEDS 1024u
+
 struct rig_rt_hang {
 	bool running;
 	uint64_t seen;  /* the word when the clock last started */
@@ -98,9 +106,10 @@ struct rig_device {
 	bool dead_published;
 	struct rig_device *spread_next;
 	struct rig_rt_hang hang;
-	/* The latest value of each producer that its queues wait for. */
-	uint32_t nproducers;
-	uint64_t producers[RT_WAITS];
+	/* In the order of values, from need_first to need_end: both count on and are masked. Under the lock,
+	   but whether there are any may be asked without it. */
+	struct rig_rt_need needs[RT_NEEDS];
+	_Atomic uint32_t need_first, need_end;
 
 	/* Profiles (profile.c): who takes one, and timed values that are not collected. Under the turn. */
 	struct rig_rt_attached *attached;
@@ -214,6 +223,26 @@ bool rig_rt_failed(void);
 void rig_rt_failure_note(const char *name, const char *reason);
 void rig_rt_failure_reborn(void);
 
+/* ---- What work stands on (needs.c) ---- */
+
+/*
+ * Notes, with the lock held, that the next value waits in the queue for these points: a producer's loss,
+ * which takes this lock to look at the needs, either finds them or is found here. 0, RIG_LOST, or -EAGAIN:
+ * wait on the host instead.
+ */
+int rig_rt_needs_add(struct rig_device *d, const uint64_t *bits, uint32_t n);
+/* Whether its queue waits for a value that the lost `producer` did not reach. Under the lock. */
+bool rig_rt_needs_lost(const struct rig_device *d, const struct rig_device *producer);
+/* Whether the next value waits for another device. Under the lock. */
+bool rig_rt_is_held(const struct rig_device *d);
+/*
+ * The device whose word must move first for the next value of `d`: a producer's, or that of a producer of it,
+ * and so on. Visited, with the word it showed in *seen; NULL: `d` itself. Where several hold it up, `turn`
+ * picks one: who counts it up comes by each. Every device on the way is asked whether it is still there. No
+ * circle exists: a point that a value waits for was handed over before the value.
+ */
+struct rig_device *rig_rt_holder(struct rig_device *d, uint64_t turn, uint64_t *seen);
+
 /* ---- Waiting (wait.c, hang.c) ---- */
 
 /* Tells the processor that this is a spin (code_sync.c). */
@@ -232,7 +261,7 @@ int rig_rt_wait_value(struct rig_device *d, uint64_t value);
 /* Whether the device is still there, asked now. 0 or RIG_LOST. */
 int rig_rt_ask(struct rig_device *d);
 int rig_rt_commit(struct rig_device *d, uint64_t value);
-/* Runs the hang clock: the milliseconds a sleep may take now (at least 1), or 0: the device was lost. */
+/* Runs the hang clock, which may lose the device: the milliseconds a sleep may take now (at least 1). */
 uint64_t rig_rt_hang_check(struct rig_device *d);
 /* Starts the watchdog's thread: 0 or a negative errno. */
 int rig_rt_watchdog_start(struct rig_device *d);

@@ -202,52 +202,6 @@ static inline int collect(
 	return follow_job(f, job, shares);
 }
 
-/* Drops producers that are past the value the queues wait for. */
-static void compact(struct rig_device *d)
-{
-	uint32_t i, n = 0;
-
-	for (i = 0; i < d->nproducers; i++)
-		if (!rig_rt_point_over(d->producers[i]))
-			d->producers[n++] = d->producers[i];
-	d->nproducers = n;
-}
-
-static bool record_one(struct rig_device *d, uint64_t bits)
-{
-	uint32_t i;
-
-	for (i = 0; i < d->nproducers; i++)
-		if (rig_rt_slot_of(d->producers[i]) == rig_rt_slot_of(bits)) {
-			if (d->producers[i] < bits)
-				d->producers[i] = bits;
-			return true;
-		}
-	if (d->nproducers == RT_WAITS)
-		compact(d);
-	if (d->nproducers == RT_WAITS)
-		return false;
-	d->producers[d->nproducers++] = bits;
-	return true;
-}
-
-/*
- * Records what the queues will wait for, with the lock held: a producer's loss, which takes this lock to look
- * at the record, either finds it or is found here. 0, RIG_LOST, or -EAGAIN: wait on the host instead.
- */
-static int record(struct rig_device *d, const struct follow *f)
-{
-	uint32_t i;
-
-	for (i = 0; i < f->n; i++)
-		if (rig_rt_point_state(f->bits[i]) == RT_LOST)
-			return rig_rt_point_lost(f->bits[i]);
-	for (i = 0; i < f->n; i++)
-		if (!record_one(d, f->bits[i]))
-			return -EAGAIN;
-	return 0;
-}
-
 /* What needs no turn: `plain` is the device's, a constant where these functions are inlined. */
 
 __attribute__((always_inline)) static inline int ask_room(
@@ -435,7 +389,8 @@ __attribute__((noinline)) static enum step take_full_turn(struct turn *t)
 	answer = ask_room(d, t->job, t->follow->n, false);
 	if (answer != RIG_FITS)
 		return end_turn(t, not_now(t, answer));
-	t->code = rig_rt_life_of(d) == RT_LIVE ? record(d, t->follow) : rig_rt_lost_error(d);
+	t->code = rig_rt_life_of(d) == RT_LIVE ? rig_rt_needs_add(d, t->follow->bits, t->follow->n)
+	                                       : rig_rt_lost_error(d);
 	if (t->code == -EAGAIN)
 		step = STEP_HOST;
 	if (!t->code) {
@@ -459,7 +414,7 @@ static inline enum step take_turn(struct turn *t)
 	if (__builtin_expect(answer != RIG_FITS, 0))
 		return end_turn(t, not_now(t, answer));
 	if (t->follow->n) {
-		t->code = record(d, t->follow);
+		t->code = rig_rt_needs_add(d, t->follow->bits, t->follow->n);
 		if (t->code)
 			return end_turn(t, t->code == -EAGAIN ? STEP_HOST : STEP_FAIL);
 	}

@@ -139,19 +139,26 @@ static int sleep_once(struct rig_device *d, uint64_t seen)
 {
 	const char *fault = NULL;
 	uint64_t still = rig_rt_hang_check(d);
-	int code;
+	int code = rig_rt_enter(d);
 
-	if (!still)
-		return RIG_LOST;
-	code = rig_rt_enter(d);
 	if (code)
 		return code;
 	return rig_rt_leave_with(d, d->module->sleep(d->handle, seen, still, &fault), &fault);
 }
 
+/* Where the work is: a queue that waits for another device stands still until that one's word moves, and
+   only its own driver tells that it never will. */
+static void sleep_at_holder(struct rig_device *d, uint64_t seen, uint64_t turn)
+{
+	struct rig_device *holder = rig_rt_holder(d, turn, &seen);
+
+	(void)sleep_once(holder ? holder : d, seen);
+	rig_rt_visit_end(holder);
+}
+
 int rig_rt_wait_value(struct rig_device *d, uint64_t value)
 {
-	uint64_t bits = rig_rt_bits(d->slot, value), seen;
+	uint64_t bits = rig_rt_bits(d->slot, value), seen, turn = 0;
 	bool spun = false;
 
 	/* Not this device's, but of an earlier one in its slot, which may have been lost. */
@@ -178,7 +185,7 @@ int rig_rt_wait_value(struct rig_device *d, uint64_t value)
 		if (!spun && spin_for(d, value))
 			continue;
 		spun = true;
-		(void)sleep_once(d, seen);
+		sleep_at_holder(d, seen, turn++);
 	}
 }
 
@@ -245,20 +252,32 @@ static bool polled_long(uint64_t bits)
 	return false;
 }
 
+/* Who polls is told what who waits is told, later. */
+static void ask_at_holder(struct rig_device *d)
+{
+	static _Thread_local uint64_t turn;
+	uint64_t seen;
+	struct rig_device *holder = rig_rt_holder(d, turn++, &seen);
+
+	(void)rig_rt_ask(holder ? holder : d);
+	rig_rt_visit_end(holder);
+}
+
 static void ask_for(uint64_t bits)
 {
 	const bool own =
 	        atomic_load_explicit(&rig_rt_slots[rig_rt_slot_of(bits)].flags, memory_order_relaxed) &
 	        RT_SLOT_OWN;
+	const bool asks = polled_long(bits);
 	struct rig_device *d;
 
-	if (!own && !polled_long(bits))
+	if (!own && !asks)
 		return;
 	d = rig_rt_point_device(bits);
 	if (d && own)
 		(void)rig_rt_progress(d);
-	else if (d)
-		(void)rig_rt_ask(d);
+	if (d && asks)
+		ask_at_holder(d);
 	rig_rt_visit_end(d);
 }
 

@@ -206,7 +206,7 @@ static void a_loss_between_the_record_and_the_hand_over_takes_the_submitters_dev
 	assert_int_equal(held_join(&x.loser), RIG_LOST);
 	(void)held_join(&x.submitter);
 	assert_true(rig_lost(x.consumer.d, &reason));
-	assert_string_equal(reason, "P0 lost");
+	assert_string_equal(reason, "P0 lost: injected fault");
 	expect_judged(&x.submitter);
 	assert_int_not_equal(rig_reached(x.submitter.point), 1);
 	close_pair(&x);

@@ -192,7 +192,7 @@ static void a_loss_takes_the_devices_whose_queues_wait_for_it(void **state)
 	assert_int_equal(rig_submit(sc, NULL, &pa, 1, NULL), RIG_LOST);
 	assert_true(rig_lost(a.d, NULL));
 	assert_true(rig_lost(b.d, &reason));
-	assert_string_equal(reason, "P0 lost");
+	assert_string_equal(reason, "P0 lost: injected fault");
 	assert_int_equal(rig_reached(pb), RIG_LOST);
 	assert_int_equal(polled_count(b.p, POLLED_STOP), 1);
 	/* stop is told of faults and hangs of the device itself. */

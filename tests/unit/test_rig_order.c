@@ -225,13 +225,13 @@ static void a_devices_own_earlier_points_cost_no_wait(void **state)
 /* Many producers: more than a queue takes are waited for on the host. */
 static void more_producers_than_a_queue_takes_are_waited_for_here(void **state)
 {
-	enum { N = 70 };
+	enum { N = 70, MOST_NEEDS = 1024 };
 	static char names[N][8];
 	struct polled_options o = help_options();
 	struct bench producers[N], consumer;
 	struct rig_submission *s[N], *mine;
 	struct rig_point points[N], last;
-	int i;
+	int i, k;
 
 	(void)state;
 	for (i = 0; i < N; i++) {
@@ -239,7 +239,7 @@ static void more_producers_than_a_queue_takes_are_waited_for_here(void **state)
 		o = help_options();
 		o.name = names[i];
 		o.completion = RIG_HOST;
-		o.capacity = 2;
+		o.capacity = MOST_NEEDS / 64 + 1;
 		producers[i] = help_open(&o);
 		s[i] = help_empty(producers[i].d);
 		points[i] = help_submit(s[i], NULL);
@@ -256,6 +256,15 @@ static void more_producers_than_a_queue_takes_are_waited_for_here(void **state)
 		assert_int_equal(rig_reached(points[i]), 1);
 	for (i = 0; i < N; i++)
 		(void)polled_run(producers[i].p, 1);
+	assert_ok(rig_wait(last));
+	/* As many needs as are kept; those of one value more are waited for here. */
+	for (k = 0; k <= MOST_NEEDS / 64; k++) {
+		for (i = 0; i < 64; i++)
+			points[i] = help_submit(s[i], NULL);
+		assert_ok(rig_submit(mine, NULL, points, 64, &last));
+		assert_int_equal(polled_nwaits(consumer.p), k < MOST_NEEDS / 64 ? 64 : 0);
+	}
+	assert_int_equal(rig_reached(points[0]), 1);
 	assert_ok(rig_wait(last));
 	/* Others, once those are past: in the queue. */
 	for (i = N - 64; i < N; i++)
@@ -413,6 +422,8 @@ static void release_after_ten_bounds(void *arg, enum polled_call call)
 {
 	struct waits *w = arg;
 
+	if (call == POLLED_SLEEP)
+		w->clock->now += MS;
 	if (call != POLLED_SLEEP || ++w->sleeps != 500)
 		return;
 	(void)polled_run(w->producer->p, 1);
@@ -432,6 +443,7 @@ static void waiting_for_another_device_is_no_hang(void **state)
 	(void)state;
 	o1.name = "P1";
 	o1.completion = RIG_HOST;
+	o1.sleep = POLLED_SLEEP_IDLE;
 	producer = help_open(&o1);
 	o.waits.hosts = true;
 	b = open_hanging(&clock, 50, &o);
@@ -439,7 +451,8 @@ static void waiting_for_another_device_is_no_hang(void **state)
 	t = help_empty(producer.d);
 	produced = help_submit(t, NULL);
 	assert_ok(rig_submit(s, NULL, &produced, 1, &point));
-	polled_hook(b.p, release_after_ten_bounds, &w);
+	/* Who waits for work that waits for another device sleeps at that one. */
+	polled_hook(producer.p, release_after_ten_bounds, &w);
 	/* Freed after 500 looks, it then never runs: lost one bound later. */
 	assert_int_equal(rig_wait(point), RIG_LOST);
 	assert_true(w.sleeps >= 500);
