@@ -11,9 +11,9 @@
  * the table; `state` is the board's own.
  *
  * Threads: boot stages, describe, halt and the cold functions run one at a time. completed, failed, fault,
- * alive, arm, clock and check may run beside everything, check because growth asks it too. step, part and
- * ring run one at a time for each port (the contract's hot calls). These and check allocate nothing, block on
- * nothing and make no system call where windows are mapped.
+ * alive, arm and clock may run beside everything. check, step, part and ring run one at a time for each port
+ * (the contract's hot calls); they allocate nothing, block on nothing and make no system call where windows
+ * are mapped.
  *
  * Errors: 0 or a negative errno with the text in rig_error(), which names the register or bound.
  */
@@ -109,7 +109,8 @@ struct rig_board_facts {
 	const char *firmware; /* "1.0.0 (BLAKE2b-256 ...)", for people; NULL: none */
 };
 
-/* What the driver asks to be placed on a queue beside parts. Each takes board->step_units units. */
+/* What the driver asks to be placed on a queue beside parts. Each takes board->step_units units, NOP as many
+   as it says. */
 enum rig_step_kind {
 	RIG_STEP_WAIT,      /* until the 64-bit word at address >= value */
 	RIG_STEP_ORDER,     /* until the device has completed `value` */
@@ -120,7 +121,7 @@ enum rig_step_kind {
 	RIG_STEP_STAMP,     /* stores the clock at address */
 	RIG_STEP_COUNTERS,  /* stores at address, of the queue's last launch: the clock at its start and at
 	                       its end, then the counters' values in the order of the facts */
-	RIG_STEP_NOP,
+	RIG_STEP_NOP,       /* does nothing, over `value` units: 1 to step_units, and no more are written */
 };
 
 struct rig_step {
@@ -237,9 +238,8 @@ struct rig_board {
 	/* A queue reads `units` units at step address `ring`, from position 0. */
 	int (*enable)(struct rig_port *port, uint32_t queue, uint64_t ring, uint64_t units);
 
-	/* Hot. check answers RIG_FITS with *need, or RIG_NEVER with rig_error(); without a run (NULL) it
-	   judges no launch. part answers 0, or nonzero from a
-	   fill. */
+	/* Hot. check answers RIG_FITS with *need, or RIG_NEVER with rig_error(). The run may be NULL where no
+	   part names a slot and none is a launch. part answers 0, or nonzero from a fill. */
 	int (*check)(struct rig_port *port, const struct rig_part *part, const struct rig_run *run,
 	        struct rig_need *need);
 	void (*step)(struct rig_port *port, void *units, const struct rig_step *step);

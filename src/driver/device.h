@@ -60,11 +60,13 @@ struct rig_region {
 	struct rig_region *next; /* of those that were freed and kept */
 };
 
-/* A larger ring that grow made, on its way to a queue. */
+/* A larger ring that grow made, on its way to a queue; then the ring that it replaced there. Kept until close,
+   because a room may be reading its size. */
 struct rig_growth {
-	struct rig_growth *retired; /* the next in the device's list of those that are done with */
+	struct rig_growth *retired; /* the next in the device's list of those that no queue waits for */
 	struct rig_shared memory;
 	uint64_t units;
+	uint64_t until; /* the device has left the replaced ring once this value is complete */
 };
 
 struct rig_dev_queue {
@@ -73,18 +75,20 @@ struct rig_dev_queue {
 	struct rig_mark *marks;
 	uint64_t signals; /* the last value given to the queue's semaphore */
 	/* Growth. Who takes `next` out owns it: grow, to put a larger one there, or submit, which moves the
-	   queue to it with the packets of its value. `old` is the memory before, freed once the value
-	   old_until is complete; 0: there is none. */
+	   queue to it with the packets of its value. */
 	_Atomic(struct rig_growth *) next;
-	struct rig_shared old;
-	_Atomic uint64_t old_until;
-	_Atomic uint64_t units; /* of the ring, for grow, which may run beside submit */
+	_Atomic uint64_t units;   /* of the ring, for grow, which may run beside submit */
+	_Atomic uint64_t asked;   /* units of the ring that the last room answered RIG_GROW for; 0: none */
+	_Atomic uint64_t refused; /* units that found no memory when only stamps needed them; 0: none */
 };
+/* In `asked`, whose sizes are even: without stamps the submission has room. */
+#define RIG_FOR_STAMPS UINT64_C(1)
 
 /* What a submission takes. */
 struct rig_plan {
 	uint64_t units[RIG_BOARD_QUEUES];
 	uint64_t largest[RIG_BOARD_QUEUES];
+	uint32_t launches[RIG_BOARD_QUEUES];
 	uint64_t segment;
 	uint32_t used;    /* bit q: queue q gets packets */
 	uint32_t release; /* the queue that releases the value */
@@ -235,6 +239,8 @@ static inline bool rig_dev_ring_holds(uint64_t size, uint64_t units, uint64_t la
 int rig_dev_queues_open(struct rig_dev *dev);
 void rig_dev_queues_close(struct rig_dev *dev);
 void rig_dev_reclaim(struct rig_dev *dev);
+/* Units of the smallest ring that holds the packets; 0: none may. */
+uint64_t rig_dev_grown_units(const struct rig_dev *dev, uint64_t units, uint64_t largest);
 /* Moves queue `q`, from `value` on, to the ring that grow made, if there is one. */
 void rig_dev_switch(struct rig_dev *dev, uint32_t q, uint64_t value);
 int rig_dev_grow(void *device, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,

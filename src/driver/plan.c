@@ -62,6 +62,7 @@ static int plan_part(struct rig_dev *dev, const struct rig_part *parts, uint32_t
 		return rig_error_set(RIG_NEVER,
 		        "the parts' parameters exceed the argument segment of %llu bytes",
 		        (unsigned long long)dev->segment.bytes);
+	plan->launches[part->queue] += part->kind == RIG_LAUNCH;
 	plan->used |= 1u << part->queue;
 	plan->release = part->queue;
 	add_units(plan, part->queue, own->need.units, own->need.units);
@@ -150,23 +151,73 @@ bool rig_dev_fits_timed(struct rig_dev *dev, const struct rig_plan *plan, const 
 	return plan_room(dev, plan, timing) == RIG_FITS && rig_dev_times_room(dev, timing) == RIG_FITS;
 }
 
-/* While values are timed there is room for their stamps too, unless these alone are what exceeds the
-   queues. */
-static int timed_room(struct rig_dev *dev, const struct rig_part *parts, uint32_t nparts)
+/* The most that stamps and counters add to queue `q`. */
+static uint64_t most_stamps(const struct rig_dev *dev, const struct rig_plan *plan, uint32_t q)
 {
-	struct rig_timing timing;
-	int room;
-
-	rig_dev_times_plan(dev, parts, nparts, &dev->plan, &timing);
-	room = plan_room(dev, &dev->plan, &timing);
-	if (room == RIG_FITS)
-		room = rig_dev_times_room(dev, &timing);
-	return room > RIG_LATER ? plan_room(dev, &dev->plan, NULL) : room;
+	return (2 + (uint64_t)plan->launches[q]) * dev->board->step_units;
 }
 
-static int room_now(struct rig_dev *dev, const struct rig_part *parts, uint32_t nparts)
+/* Whether the rings are as large as the submission needs if it is timed. */
+static bool holds_stamps(struct rig_dev *dev, const struct rig_plan *plan)
 {
-	return dev->times.on ? timed_room(dev, parts, nparts) : plan_room(dev, &dev->plan, NULL);
+	uint32_t q;
+
+	for (q = 0; q < dev->facts.nqueues; q++)
+		if (plan->used & 1u << q &&
+		        !rig_dev_ring_holds(dev->queues[q].ring.units,
+		                plan->units[q] + most_stamps(dev, plan, q), plan->largest[q]))
+			return false;
+	return true;
+}
+
+/* What grow is to make, of each queue. False: for stamps there was no memory. */
+static bool ask_growth(struct rig_dev *dev, const struct rig_plan *plan, const struct rig_timing *timing)
+{
+	uint64_t units[RIG_BOARD_QUEUES] = {0};
+	uint32_t q;
+
+	for (q = 0; q < dev->facts.nqueues; q++) {
+		uint64_t refused = atomic_load_explicit(&dev->queues[q].refused, memory_order_relaxed);
+
+		if (!(plan->used & 1u << q))
+			continue;
+		units[q] = rig_dev_grown_units(
+		        dev, plan->units[q] + (timing ? timing->units[q] : 0), plan->largest[q]);
+		if (timing && refused && units[q] >= refused)
+			return false;
+	}
+	for (q = 0; q < dev->facts.nqueues; q++)
+		atomic_store_explicit(&dev->queues[q].asked, units[q] | (timing ? RIG_FOR_STAMPS : 0),
+		        memory_order_relaxed);
+	return true;
+}
+
+/* Of a submission for which `room` was found without stamps: rings are grown for them whether or not values are
+   timed now, because room is not told. While values are timed there is room for their stamps too, unless these
+   alone are what exceeds the queues. */
+static int timed_room(struct rig_dev *dev, int room)
+{
+	struct rig_timing timing;
+	int timed;
+
+	rig_dev_times_plan(dev, &dev->plan, &timing);
+	timed = plan_room(dev, &dev->plan, &timing);
+	if (timed == RIG_GROW && ask_growth(dev, &dev->plan, &timing))
+		return RIG_GROW;
+	if (!dev->times.on || timed > RIG_LATER)
+		return room;
+	return timed == RIG_FITS ? rig_dev_times_room(dev, &timing) : timed;
+}
+
+static int room_now(struct rig_dev *dev)
+{
+	int room = plan_room(dev, &dev->plan, NULL);
+
+	if (room == RIG_GROW)
+		ask_growth(dev, &dev->plan, NULL);
+	if (room < RIG_GROW && dev->times.open && (dev->times.on || !holds_stamps(dev, &dev->plan)))
+		return timed_room(dev, room);
+	return room;
 }
 
 int rig_dev_room(void *self, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
@@ -177,9 +228,9 @@ int rig_dev_room(void *self, const struct rig_part *parts, uint32_t nparts, uint
 
 	if (rig_dev_plan(dev, parts, nparts, nwaits, run, scratch, &dev->plan) != RIG_FITS)
 		return RIG_NEVER;
-	room = room_now(dev, parts, nparts);
+	room = room_now(dev);
 	if (room != RIG_LATER)
 		return room;
 	rig_dev_reclaim(dev);
-	return room_now(dev, parts, nparts);
+	return room_now(dev);
 }

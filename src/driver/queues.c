@@ -5,17 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bits.h"
 #include "device.h"
 
-/* A no-op fills a gap before a packet that would straddle the ring's end. */
+/* No-ops fill a gap before a packet that would straddle the ring's end: all of it, because the board would
+   run again what an earlier lap left there. */
 static void fill_gap(void *arg, void *at, uint64_t units)
 {
 	struct rig_dev *dev = arg;
-	const struct rig_step nop = {.kind = RIG_STEP_NOP};
-	uint64_t i, step_bytes = (uint64_t)dev->facts.unit_bytes * dev->board->step_units;
+	struct rig_step nop = {.kind = RIG_STEP_NOP};
+	uint64_t done;
 
-	for (i = 0; i < units / dev->board->step_units; i++)
-		dev->board->step(&dev->port, (uint8_t *)at + i * step_bytes, &nop);
+	for (done = 0; done < units; done += nop.value) {
+		nop.value = rig_min_u64(dev->board->step_units, units - done);
+		dev->board->step(&dev->port, (uint8_t *)at + done * dev->facts.unit_bytes, &nop);
+	}
 }
 
 static int init_ring(struct rig_dev *dev, struct rig_ring *ring, const struct rig_shared *memory,
@@ -80,7 +84,6 @@ int rig_dev_queues_open(struct rig_dev *dev)
 	return err;
 }
 
-/* Keeps it until close: a room may be reading its size. */
 static void retire(struct rig_dev *dev, struct rig_growth *g)
 {
 	g->retired = atomic_load_explicit(&dev->retired, memory_order_relaxed);
@@ -105,13 +108,13 @@ void rig_dev_queues_close(struct rig_dev *dev)
 	for (q = 0; q < RIG_BOARD_QUEUES; q++) {
 		rig_dev_shared_free(dev, &dev->queues[q].memory);
 		drop_growth(dev, atomic_exchange(&dev->queues[q].next, NULL));
-		rig_dev_shared_free(dev, &dev->queues[q].old);
 		free(dev->queues[q].marks);
 	}
 	g = atomic_load(&dev->retired);
 	while (g) {
 		struct rig_growth *next = g->retired;
 
+		rig_dev_shared_free(dev, &g->memory);
 		free(g);
 		g = next;
 	}
@@ -143,6 +146,7 @@ void rig_dev_switch(struct rig_dev *dev, uint32_t q, uint64_t value)
 	struct rig_dev_queue *queue = &dev->queues[q];
 	struct rig_growth *g = take_growth(queue);
 	struct rig_step step = {.kind = RIG_STEP_RING};
+	struct rig_shared replaced;
 	uint64_t start;
 
 	if (!g)
@@ -151,17 +155,17 @@ void rig_dev_switch(struct rig_dev *dev, uint32_t q, uint64_t value)
 	step.value = g->units;
 	dev->board->step(&dev->port, rig_ring_reserve(&queue->ring, dev->board->step_units), &step);
 	start = rig_ring_publish(&queue->ring);
-	queue->old = queue->memory;
+	replaced = queue->memory;
 	queue->memory = g->memory;
 	init_ring(dev, &queue->ring, &queue->memory, g->units, queue->marks, start);
 	atomic_store_explicit(&queue->units, g->units, memory_order_relaxed);
+	g->memory = replaced;
+	g->until = value;
+	/* Last, because from here on grow may free the replaced ring beside us. */
 	retire(dev, g);
-	/* Last, because from here on grow may free `old` beside us. */
-	atomic_store_explicit(&queue->old_until, value, memory_order_release);
 }
 
-/* Units of a ring that holds the packets; 0: none may. */
-static uint64_t grown_units(const struct rig_dev *dev, uint64_t units, uint64_t largest)
+uint64_t rig_dev_grown_units(const struct rig_dev *dev, uint64_t units, uint64_t largest)
 {
 	uint64_t size = dev->facts.ring_units;
 
@@ -173,18 +177,16 @@ static uint64_t grown_units(const struct rig_dev *dev, uint64_t units, uint64_t 
 	return size;
 }
 
-/* The ring before the present one, once the device has left it. */
-static bool free_old(struct rig_dev *dev, struct rig_dev_queue *queue)
+/* The rings that the device has left. Any number may be on their way out: submit may move a queue to a ring
+   that was made before the one before it was left. */
+static void free_left(struct rig_dev *dev)
 {
-	uint64_t until = atomic_load_explicit(&queue->old_until, memory_order_acquire);
+	struct rig_growth *g = atomic_load_explicit(&dev->retired, memory_order_acquire);
+	uint64_t completed = rig_word_load(dev->word);
 
-	if (!until)
-		return true;
-	if (until > rig_word_load(dev->word))
-		return false;
-	rig_dev_shared_free(dev, &queue->old);
-	atomic_store_explicit(&queue->old_until, 0, memory_order_relaxed);
-	return true;
+	for (; g; g = g->retired)
+		if (g->memory.bytes && g->until <= completed)
+			rig_dev_shared_free(dev, &g->memory);
 }
 
 /* Units of the ring that waits for the queue; 0: none does. Growths are kept until close, so that this may
@@ -196,50 +198,47 @@ static uint64_t next_units(struct rig_dev_queue *queue)
 	return g ? g->units : 0;
 }
 
-static int grow_queue(
-        struct rig_dev *dev, uint32_t q, uint64_t units, uint64_t largest, uint64_t *short_bytes)
+static int grow_queue(struct rig_dev *dev, struct rig_dev_queue *queue, uint64_t *short_bytes)
 {
-	struct rig_dev_queue *queue = &dev->queues[q];
-	uint64_t size = grown_units(dev, units, largest);
+	uint64_t asked = atomic_load_explicit(&queue->asked, memory_order_relaxed);
+	uint64_t size = asked & ~RIG_FOR_STAMPS;
 	struct rig_growth *g;
 
-	if (!size || size <= next_units(queue) ||
-	        size <= atomic_load_explicit(&queue->units, memory_order_relaxed))
-		return 0;
+	if (size <= next_units(queue) || size <= atomic_load_explicit(&queue->units, memory_order_relaxed))
+		return RIG_GROWN;
 	*short_bytes = size * dev->facts.unit_bytes;
 	g = calloc(1, sizeof(*g));
-	if (!g || !free_old(dev, queue) || rig_dev_shared_alloc(dev, *short_bytes, false, &g->memory)) {
+	if (!g || rig_dev_shared_alloc(dev, *short_bytes, false, &g->memory)) {
 		free(g);
-		return -ENOMEM;
+		if (!(asked & RIG_FOR_STAMPS))
+			return RIG_SHORT;
+		/* The work runs without. */
+		atomic_store_explicit(&queue->refused, size, memory_order_relaxed);
+		return RIG_GROWN;
 	}
 	g->units = size;
 	drop_growth(dev, atomic_exchange_explicit(&queue->next, g, memory_order_acq_rel));
-	return 0;
+	return RIG_GROWN;
 }
 
+/* For what the last room asked, which knew the run: how many units a part takes may depend on it. Where another
+   submission's room came between, the caller's next one asks again. */
 int rig_dev_grow(void *device, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
         uint64_t *short_bytes, const char **fault)
 {
 	struct rig_dev *dev = device;
-	struct rig_part_plan *scratch;
-	struct rig_plan plan;
-	int err = 0;
+	int answer = RIG_GROWN;
 	uint32_t q;
 
+	(void)parts;
+	(void)nparts;
+	(void)nwaits;
 	if (rig_dev_faulted(dev))
 		return rig_dev_fault(dev, fault);
-	scratch = calloc(nparts ? nparts : 1, sizeof(*scratch));
-	if (!scratch)
-		return rig_error_set(-ENOMEM, "out of host memory");
 	pthread_mutex_lock(&dev->lock);
-	if (rig_dev_plan(dev, parts, nparts, nwaits, NULL, scratch, &plan) == RIG_NEVER)
-		err = rig_error_set(-EINVAL, "grow for parts that room answers RIG_NEVER");
-	for (q = 0; !err && q < dev->facts.nqueues; q++)
-		if (plan.used & 1u << q)
-			err = grow_queue(dev, q, plan.units[q], plan.largest[q], short_bytes);
+	free_left(dev);
+	for (q = 0; answer == RIG_GROWN && q < dev->facts.nqueues; q++)
+		answer = grow_queue(dev, &dev->queues[q], short_bytes);
 	pthread_mutex_unlock(&dev->lock);
-	free(scratch);
-	if (err == -ENOMEM)
-		return RIG_SHORT;
-	return err ? err : RIG_GROWN;
+	return answer;
 }

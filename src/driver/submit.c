@@ -154,8 +154,7 @@ static int encode(struct submission *s, uint32_t nparts)
 
 /* A value whose stamps find no room is not timed: room thought of them only if the value before was timed
    too. */
-static void start_timing(
-        struct submission *s, uint32_t nparts, struct rig_timing *timing, struct rig_times *times)
+static void start_timing(struct submission *s, struct rig_timing *timing, struct rig_times *times)
 {
 	struct rig_dev *dev = s->dev;
 
@@ -163,7 +162,7 @@ static void start_timing(
 	if (!dev->times.open)
 		return;
 	dev->times.on = true;
-	rig_dev_times_plan(dev, s->parts, nparts, s->plan, timing);
+	rig_dev_times_plan(dev, s->plan, timing);
 	if (rig_dev_fits_timed(dev, s->plan, timing) && rig_dev_times_begin(dev, timing, s->value, times))
 		s->timing = timing;
 }
@@ -194,7 +193,7 @@ int rig_dev_submit(void *self, uint64_t value, const struct rig_part *parts, uin
 
 	dev->times.on = false;
 	if (times)
-		start_timing(&s, nparts, &timing, times);
+		start_timing(&s, &timing, times);
 	if (rig_dev_faulted(dev))
 		return fail(dev, value, failure);
 	if (!encode(&s, nparts)) {

@@ -282,29 +282,44 @@ static int convert_to(struct rig_dev *dev, uint64_t value, bool all)
 
 /* ---- Submission ---- */
 
-void rig_dev_times_plan(const struct rig_dev *dev, const struct rig_part *parts, uint32_t nparts,
-        const struct rig_plan *plan, struct rig_timing *timing)
+static void plan_stamps(
+        const struct rig_dev *dev, const struct rig_plan *plan, uint32_t launches, struct rig_timing *timing)
 {
-	const struct rig_dev_times *t = &dev->times;
 	const uint32_t step = dev->board->step_units;
-	uint32_t q, i;
+	uint32_t q;
 
-	*timing = (struct rig_timing){0};
+	*timing = (struct rig_timing){.launches = launches};
 	for (q = 0; q < dev->facts.nqueues; q++) {
-		timing->starts += plan->used >> q & 1;
-		timing->units[q] = plan->used >> q & 1 ? step : 0;
+		if (!(plan->used >> q & 1))
+			continue;
+		timing->starts++;
+		timing->units[q] = (1 + (launches ? (uint64_t)plan->launches[q] : 0)) * step;
 	}
 	timing->units[plan->release] += step;
-	for (i = 0; i < nparts; i++)
-		timing->launches += parts[i].kind == RIG_LAUNCH;
-	timing->bytes = (1 + (uint64_t)timing->starts + (uint64_t)timing->launches * launch_words(t)) * WORD;
-	if (timing->bytes > STAMP_BYTES) { /* more launches than can be measured: none is */
-		timing->launches = 0;
-		timing->bytes = (1 + (uint64_t)timing->starts) * WORD;
-	}
-	for (i = 0; timing->launches && i < nparts; i++)
-		if (parts[i].kind == RIG_LAUNCH)
-			timing->units[parts[i].queue] += step;
+	timing->bytes = (1 + timing->starts + (uint64_t)launches * launch_words(&dev->times)) * WORD;
+}
+
+/* Whether the largest rings and the stamps' memory hold it. */
+static bool can_hold(const struct rig_dev *dev, const struct rig_plan *plan, const struct rig_timing *timing)
+{
+	uint32_t q;
+
+	for (q = 0; q < dev->facts.nqueues; q++)
+		if (plan->used >> q & 1 &&
+		        !rig_dev_grown_units(dev, plan->units[q] + timing->units[q], plan->largest[q]))
+			return false;
+	return timing->bytes <= STAMP_BYTES;
+}
+
+void rig_dev_times_plan(const struct rig_dev *dev, const struct rig_plan *plan, struct rig_timing *timing)
+{
+	uint32_t q, launches = 0;
+
+	for (q = 0; q < dev->facts.nqueues; q++)
+		launches += plan->launches[q];
+	plan_stamps(dev, plan, launches, timing);
+	if (launches && !can_hold(dev, plan, timing)) /* more than can be measured: none is */
+		plan_stamps(dev, plan, 0, timing);
 }
 
 static bool has_room(const struct rig_segment *stamps, uint64_t open, const struct rig_timing *timing)

@@ -67,9 +67,9 @@ struct rig_timing {
 int rig_dev_times_open(struct rig_dev *dev);
 void rig_dev_times_close(struct rig_dev *dev);
 
-/* What timing this submission would add, given its plan. */
-void rig_dev_times_plan(const struct rig_dev *dev, const struct rig_part *parts, uint32_t nparts,
-        const struct rig_plan *plan, struct rig_timing *timing);
+/* What timing a submission of this plan would add: its launches are measured unless that is more than the rings
+   and the stamps' memory ever hold. */
+void rig_dev_times_plan(const struct rig_dev *dev, const struct rig_plan *plan, struct rig_timing *timing);
 /* Whether its stamps have room once what is complete was converted: RIG_FITS or RIG_LATER. Converts
    nothing. */
 int rig_dev_times_room(const struct rig_dev *dev, const struct rig_timing *timing);

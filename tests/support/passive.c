@@ -132,8 +132,9 @@ int passive_make(struct passive *p, const struct passive_options *options, uint6
 	taken.transport = p->fake;
 	err = rig_pci_open(&pci, &taken, p->why, sizeof(p->why));
 	if (!err)
-		err = rig_driver_make(pci, rig_board_find(RVX1_PCI_VENDOR, RVX1_PCI_DEVICE), &driver, p->word,
-		        &p->device, p->why, sizeof(p->why));
+		err = rig_driver_make(pci,
+		        options->board ? options->board : rig_board_find(RVX1_PCI_VENDOR, RVX1_PCI_DEVICE),
+		        &driver, p->word, &p->device, p->why, sizeof(p->why));
 	p->dev = p->device;
 	return err;
 }

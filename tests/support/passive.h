@@ -22,14 +22,15 @@ struct passive_options {
 	bool tells;        /* nobody need ask whether the function is there */
 	uint64_t start;    /* what the word holds when the device is made */
 	const char *firmware_dir;
-	const char *bdf;          /* of a function on a bus; NULL: a simulated one */
-	uint64_t bus;             /* of its memory */
-	bool exports;             /* its BARs as dma-bufs */
-	bool dmabuf;              /* the driver's option */
-	uint32_t word;            /* beside the one of other devices */
-	uint32_t queues;          /* 0: 2 */
-	uint64_t clock_hz;        /* 0: the board has no clock; else passive_clock shows it */
-	uint64_t fail_allocation; /* the k-th allocation of taking and making fails; 0: none */
+	const char *bdf;               /* of a function on a bus; NULL: a simulated one */
+	uint64_t bus;                  /* of its memory */
+	bool exports;                  /* its BARs as dma-bufs */
+	bool dmabuf;                   /* the driver's option */
+	uint32_t word;                 /* beside the one of other devices */
+	uint32_t queues;               /* 0: 2 */
+	uint64_t clock_hz;             /* 0: the board has no clock; else passive_clock shows it */
+	const struct rig_board *board; /* another port of it; NULL: RVX-1's */
+	uint64_t fail_allocation;      /* the k-th allocation of taking and making fails; 0: none */
 };
 
 struct passive {

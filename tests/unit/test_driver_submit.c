@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "allocs.h"
+#include "boards.h"
 #include "passive.h"
 
 #define QUEUES    2u
@@ -298,6 +299,7 @@ static void a_random_submission(uint64_t value)
 			if (parts[j].queue == parts[i].queue)
 				assert_true(position(value * TAG_PARTS + j) < at);
 	}
+	assert_int_equal(x.logged, n);
 	x.logged = 0;
 }
 
@@ -309,6 +311,40 @@ static void parts_run_in_queue_order_and_after_what_they_follow(void **state)
 	for (value = 1; value <= 3000; value++)
 		a_random_submission(value);
 	assert_int_equal(x.value, 3000);
+}
+
+static const struct rig_board *rvx1(void)
+{
+	return rig_board_find(RVX1_PCI_VENDOR, RVX1_PCI_DEVICE);
+}
+
+/* Two packets a step, and one a part: what is left before the ring's end may be smaller than a step. */
+static void step_of_two(struct rig_port *port, void *units, const struct rig_step *step)
+{
+	const struct rig_step nop = {.kind = RIG_STEP_NOP, .value = 1};
+	const uint64_t n = step->kind == RIG_STEP_NOP ? step->value : 2;
+	uint64_t i;
+
+	for (i = 0; i < n; i++)
+		rvx1()->step(port, (uint8_t *)units + i * RVX1_PACKET_BYTES, i + 1 < n ? &nop : step);
+}
+
+static void no_unit_of_an_earlier_lap_runs_again_where_a_step_does_not_fit_the_end(void **state)
+{
+	struct rig_board board = *rvx1();
+	const struct passive_options options = {.board = &board};
+	uint64_t value;
+
+	(void)state;
+	teardown(NULL);
+	board.step_units = 2;
+	board.step = step_of_two;
+	open_with(&options);
+	for (value = 1; value <= 3000; value++)
+		a_random_submission(value);
+	assert_int_equal(x.value, 3000);
+	teardown(NULL); /* before the table ends */
+	open_with(NULL);
 }
 
 static void no_part_of_a_value_runs_before_all_of_the_previous_one(void **state)
@@ -351,6 +387,35 @@ static void work_starts_after_the_words_it_waits_for(void **state)
 	execute_all();
 	assert_int_equal(x.logged, 2);
 	assert_int_equal(x.value, 1);
+}
+
+static void work_of_several_waits_starts_after_the_last_of_them_whichever_that_is(void **state)
+{
+	enum { WAITS = 3, ORDERS = 6 };
+	static const uint8_t orders[ORDERS][WAITS] = {
+	        {0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+	struct rig_wait waits[WAITS];
+	uint64_t value;
+	unsigned i;
+
+	(void)state;
+	for (value = 1; value <= ORDERS; value++) {
+		for (i = 0; i < WAITS; i++)
+			waits[i] = (struct rig_wait){.word = rig_words() + 7 + i, .value = value};
+		make_part(0, COMPUTE, value * TAG_PARTS);
+		make_part(1, COPIER, value * TAG_PARTS + 1);
+		submit(value, 2, waits, WAITS);
+		for (i = 0; i < WAITS; i++) {
+			execute_all();
+			assert_int_equal(x.logged, 0);
+			__atomic_store_n((uint64_t *)(rig_words() + 7 + orders[value - 1][i]), value,
+			        __ATOMIC_RELEASE);
+		}
+		execute_all();
+		assert_int_equal(x.logged, 2);
+		assert_int_equal(x.value, value);
+		x.logged = 0;
+	}
 }
 
 /* ---- Room ---- */
@@ -444,6 +509,7 @@ static void a_larger_growth_replaces_one_that_is_still_waiting(void **state)
 
 	(void)state;
 	long_words(2000);
+	assert_int_equal(room(1, 0), RIG_GROW);
 	assert_int_equal(grow(&missing), RIG_GROWN);
 	free_bytes = rig_tlsf_free_bytes(t.dev->pools[0]);
 	/* A submission that room let through and that never came: the growth still waits. */
@@ -453,10 +519,10 @@ static void a_larger_growth_replaces_one_that_is_still_waiting(void **state)
 	assert_int_equal(grow(&missing), RIG_GROWN);
 	assert_int_equal(rig_tlsf_free_bytes(t.dev->pools[0]),
 	        free_bytes + 4096 * RVX1_PACKET_BYTES - 16384 * RVX1_PACKET_BYTES);
-	/* A smaller one changes nothing. */
-	long_words(2000);
+	/* And once it is there, growth changes nothing. */
 	assert_int_equal(grow(&missing), RIG_GROWN);
-	long_words(5000);
+	assert_int_equal(rig_tlsf_free_bytes(t.dev->pools[0]),
+	        free_bytes + 4096 * RVX1_PACKET_BYTES - 16384 * RVX1_PACKET_BYTES);
 	submit(1, 1, NULL, 0);
 	execute_all();
 	assert_int_equal(x.value, 1);
@@ -481,28 +547,80 @@ static uint32_t longest_words(void)
 	return (uint32_t)((t.dev->facts.ring_units_max + 1 - 2) / 2);
 }
 
-/* It holds the packet that leads to the ring that replaced it. */
-static void a_ring_is_not_freed_before_the_device_has_left_it(void **state)
+static uint64_t boot_free(void)
 {
+	return rig_tlsf_free_bytes(t.dev->pools[0]);
+}
+
+/* Moves COMPUTE to a larger ring, with the packets of `value`. */
+static void move_to_larger(uint64_t value, uint32_t packets)
+{
+	uint64_t missing = 0;
+
+	long_words(packets);
+	assert_int_equal(room(1, 0), RIG_GROW);
+	assert_int_equal(grow(&missing), RIG_GROWN);
+	submit(value, 1, NULL, 0);
+}
+
+/* A ring holds the packet that leads to the one that replaced it. */
+static void rings_are_freed_once_the_device_has_left_them_however_many_wait_for_that(void **state)
+{
+	const uint64_t first = 1024, second = 4096, third = 16384, all = boot_free();
 	uint64_t missing = 0;
 
 	(void)state;
 	submit(1, 0, NULL, 0);
-	execute_all();
-	long_words(2000);
-	assert_int_equal(room(1, 0), RIG_GROW);
+	move_to_larger(2, 2000);
+	move_to_larger(3, 6000);
 	assert_int_equal(grow(&missing), RIG_GROWN);
-	submit(2, 1, NULL, 0);
-	rig_dev_progress(t.dev);
-	long_words(6000);
-	assert_int_equal(room(1, 0), RIG_GROW);
-	assert_int_equal(grow(&missing), RIG_SHORT);
-	execute_all();
+	assert_int_equal(all - boot_free(), (second + third) * RVX1_PACKET_BYTES);
+	while (x.value < 2)
+		execute(COMPUTE);
 	rig_dev_progress(t.dev);
 	assert_int_equal(grow(&missing), RIG_GROWN);
-	submit(3, 1, NULL, 0);
+	assert_int_equal(all - boot_free(), (second + third - first) * RVX1_PACKET_BYTES);
 	execute_all();
+	rig_dev_progress(t.dev);
+	assert_int_equal(grow(&missing), RIG_GROWN);
+	assert_int_equal(all - boot_free(), (third - first) * RVX1_PACKET_BYTES);
 	assert_int_equal(x.value, 3);
+}
+
+/* As a port whose parts take as many units as the addresses say. */
+static int check_with_addresses(
+        struct rig_port *port, const struct rig_part *part, const struct rig_run *run, struct rig_need *need)
+{
+	uint64_t address = 0;
+	int answer = rvx1()->check(port, part, run, need);
+
+	if (answer == RIG_FITS && part->kind == RIG_COPY)
+		assert_int_equal(
+		        rig_side_address(&part->u.copy.dst, run, part->u.copy.row_bytes, &address), 0);
+	if (address == 2)
+		need->units = 1500;
+	return answer;
+}
+
+static void queues_grow_for_parts_whose_units_depend_on_the_runs_buffers(void **state)
+{
+	struct rig_board board = *rvx1();
+	const struct passive_options options = {.board = &board};
+	const struct rig_slot slot = {.address = 2};
+	const struct rig_run run = {.slots = &slot, .nslots = 1};
+	uint64_t missing = 0;
+
+	(void)state;
+	teardown(NULL);
+	board.check = check_with_addresses;
+	open_with(&options);
+	make_part(0, COPIER, 16);
+	parts[0].u.copy.dst = (struct rig_copy_side){.slot = 0};
+	assert_int_equal(t.dev->hot->room(t.device, parts, 1, 0, &run, scratch), RIG_GROW);
+	assert_int_equal(grow(&missing), RIG_GROWN);
+	assert_int_equal(t.dev->hot->room(t.device, parts, 1, 0, &run, scratch), RIG_FITS);
+	teardown(NULL); /* before the table ends */
+	open_with(NULL);
 }
 
 static void both_rings_grow_to_the_most_that_room_promises(void **state)
@@ -834,13 +952,16 @@ int main(void)
 	        CASE(values_go_on_after_what_the_word_held),
 	        CASE(store_completion_stores_the_value_into_the_own_word_and_nothing_else),
 	        CASE(parts_run_in_queue_order_and_after_what_they_follow),
+	        CASE(no_unit_of_an_earlier_lap_runs_again_where_a_step_does_not_fit_the_end),
 	        CASE(no_part_of_a_value_runs_before_all_of_the_previous_one),
 	        CASE(work_starts_after_the_words_it_waits_for),
+	        CASE(work_of_several_waits_starts_after_the_last_of_them_whichever_that_is),
 	        CASE(room_says_later_until_a_value_is_reached_and_never_runs_out_after_fits),
 	        CASE(rings_grow_with_work_in_flight_and_nothing_is_lost),
 	        CASE(a_larger_growth_replaces_one_that_is_still_waiting),
 	        CASE(growth_without_memory_says_how_many_bytes_are_short),
-	        CASE(a_ring_is_not_freed_before_the_device_has_left_it),
+	        CASE(rings_are_freed_once_the_device_has_left_them_however_many_wait_for_that),
+	        CASE(queues_grow_for_parts_whose_units_depend_on_the_runs_buffers),
 	        CASE(both_rings_grow_to_the_most_that_room_promises),
 	        CASE(room_says_never_to_what_no_ring_holds),
 	        CASE(room_says_never_to_work_a_queue_does_not_run),

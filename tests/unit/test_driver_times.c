@@ -17,14 +17,16 @@
 #define QUEUES    8u
 #define HZ        62500000u
 #define MAX_PARTS 12u
+#define MANY      2700u /* launches that are measured */
+#define MOST      2800u /* so many are not */
 #define VALUES    6000u
 #define ROW       7u
 
 static struct passive t;
-static uint8_t scratch[MAX_PARTS * RIG_SCRATCH] __attribute__((aligned(16)));
+static uint8_t scratch[MOST * RIG_SCRATCH] __attribute__((aligned(16)));
 static struct rvx1_packet words[MAX_PARTS];
 static uint32_t after[MAX_PARTS][MAX_PARTS];
-static struct rig_part parts[MAX_PARTS];
+static struct rig_part parts[MOST];
 static struct rig_times times[VALUES + 1];
 static struct rig_region *buffer;
 static struct rig_launch function;
@@ -104,6 +106,10 @@ static bool run(uint32_t q, const struct rvx1_packet *p)
 		x.ran = 0;
 		passive_complete(&t, x.value);
 		return true;
+	case RVX1_OP_RING:
+		x.ring[q] = p->u.word.address;
+		x.entries[q] = p->arg;
+		return true;
 	case RVX1_OP_NOP:
 		return true;
 	default:
@@ -157,7 +163,7 @@ static void make_part(uint32_t i, uint32_t queue, uint64_t value)
 
 static void make_launch(uint32_t i, uint32_t queue)
 {
-	parts[i] = (struct rig_part){.queue = queue, .kind = RIG_LAUNCH, .after = after[i]};
+	parts[i] = (struct rig_part){.queue = queue, .kind = RIG_LAUNCH};
 	parts[i].u.launch.launch = (uintptr_t)&function;
 }
 
@@ -196,14 +202,13 @@ static void settled(uint64_t value)
 		fail_msg("settle of %llu: %s", (unsigned long long)value, failure);
 }
 
-static int setup(void **state)
+static void open_with(uint32_t queues)
 {
-	const struct passive_options options = {.queues = QUEUES, .clock_hz = HZ, .tells = true};
+	const struct passive_options options = {.queues = queues, .clock_hz = HZ, .tells = true};
 	const char *fault;
 	uint32_t q, entries;
 	void *region;
 
-	(void)state;
 	seed = 1;
 	memset(&x, 0, sizeof(x));
 	memset(times, 0, sizeof(times));
@@ -217,6 +222,12 @@ static int setup(void **state)
 	}
 	assert_int_equal(rig_driver_module.alloc(t.device, RIG_DEVICE, 1 << 20, &region, &fault), 0);
 	buffer = region;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	open_with(QUEUES);
 	return 0;
 }
 
@@ -477,6 +488,66 @@ static void measures_come_in_part_order_and_not_after_they_were_given_up(void **
 	assert_int_equal(rows[0], 0);
 }
 
+/* As the runtime does. */
+static void submit_launches(uint64_t value, uint32_t n)
+{
+	uint64_t missing;
+	const char *fault;
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		make_launch(i, 0);
+	while (room(n) == RIG_GROW)
+		assert_int_equal(rig_driver_module.grow(t.device, parts, n, 0, &missing, &fault), RIG_GROWN);
+	submit(value, n, &times[value]);
+	execute_all();
+	assert_int_equal(x.value, value);
+	settled(value);
+}
+
+static void values_of_up_to_2700_launches_are_timed_and_measured_from_the_first_on(void **state)
+{
+	static const uint32_t launches[] = {512, 1000, 1, 300, MANY, MANY};
+	static uint64_t rows[MANY * ROW];
+	const char *failure;
+	uint64_t value;
+	uint32_t i;
+
+	(void)state;
+	teardown(NULL);
+	open_with(2);
+	for (value = 1; value <= sizeof(launches) / sizeof(launches[0]); value++) {
+		const uint32_t n = launches[value - 1];
+
+		submit_launches(value, n);
+		assert_true(times[value].end >= times[value].start && times[value].start > 0);
+		memset(rows, 0, sizeof(rows));
+		assert_int_equal(t.dev->hot->measures(t.device, value, rows, &failure), RIG_OK);
+		for (i = 0; i < n; i++)
+			assert_int_equal(rows[i * ROW], 1);
+		assert_int_equal(t.dev->hot->measures(t.device, value, NULL, &failure), RIG_OK);
+	}
+	submit_launches(value, MOST); /* too many to measure: timed alone */
+	assert_true(times[value].start > 0);
+	memset(rows, 0, sizeof(rows));
+	assert_int_equal(t.dev->hot->measures(t.device, value, rows, &failure), RIG_OK);
+	assert_int_equal(rows[0], 0);
+}
+
+static void launches_run_untimed_where_no_memory_is_left_for_their_stamps(void **state)
+{
+	uint64_t pa;
+
+	(void)state;
+	while (!rig_dev_take(t.dev, RIG_POOL_BOOT, RIG_PAGE, RIG_PAGE, &pa))
+		;
+	submit_launches(1, 900);
+	assert_true(times[1].start == 0 && times[1].end == 0);
+	submit_launches(2, 900);
+	submit_launches(3, 1);
+	assert_true(times[3].end > 0);
+}
+
 static void values_without_launches_keep_nothing(void **state)
 {
 	uint64_t value;
@@ -530,6 +601,8 @@ int main(void)
 	        TEST(settle_reads_one_register_and_the_hot_path_none_and_nothing_allocates),
 	        TEST(a_stamp_that_the_work_never_wrote_fails_settle_with_the_value),
 	        TEST(measures_come_in_part_order_and_not_after_they_were_given_up),
+	        TEST(values_of_up_to_2700_launches_are_timed_and_measured_from_the_first_on),
+	        TEST(launches_run_untimed_where_no_memory_is_left_for_their_stamps),
 	        TEST(values_without_launches_keep_nothing),
 	        cmocka_unit_test(a_board_without_a_clock_has_no_settle_and_leaves_the_pair_zero),
 	};

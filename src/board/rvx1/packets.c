@@ -94,7 +94,7 @@ int rvx1_check(
 		return RIG_FITS;
 	case RIG_LAUNCH:
 		need->segment_bytes = part->u.launch.params;
-		return run ? check_launch(rvx1_of(port), &part->u.launch, run) : RIG_FITS;
+		return check_launch(rvx1_of(port), &part->u.launch, run);
 	default:
 		return rig_error_set(RIG_NEVER,
 		        "part kind %u: this board runs words, fills, copies and launches", part->kind);
@@ -124,7 +124,8 @@ void rvx1_step(struct rig_port *port, void *units, const struct rig_step *step)
 
 	(void)port;
 	packet.u.word.address = step->address;
-	packet.u.word.value = step->value;
+	if (step->kind != RIG_STEP_NOP)
+		packet.u.word.value = step->value;
 	if (step->kind == RIG_STEP_SIGNAL || step->kind == RIG_STEP_SEMAPHORE)
 		packet.arg = step->index;
 	if (step->kind == RIG_STEP_RELEASE && step->address)
