@@ -117,7 +117,8 @@ int rig_dev_times_open(struct rig_dev *dev)
 	t->open = calloc(MOST_OPEN, sizeof(*t->open));
 	t->kept = calloc(MOST_KEPT, sizeof(*t->kept));
 	t->rows = calloc(MOST_ROWS * (size_t)(ROW_HEAD + t->counters), WORD);
-	if (!t->open || !t->kept || !t->rows)
+	t->copy = calloc(STAMP_BYTES / WORD, WORD);
+	if (!t->open || !t->kept || !t->rows || !t->copy)
 		return rig_error_set(-ENOMEM, "out of host memory for times");
 	err = rig_dev_shared_alloc(dev, STAMP_BYTES, false, &dev->stamps);
 	if (err)
@@ -133,15 +134,27 @@ void rig_dev_times_close(struct rig_dev *dev)
 	free(dev->times.open);
 	free(dev->times.kept);
 	free(dev->times.rows);
+	free(dev->times.copy);
 }
 
 /* ---- Conversion ---- */
 
-static uint64_t stamp_of(const struct rig_dev *dev, const struct rig_timed *v, uint32_t word)
+/* The device may write a stamp at any time: each is read once, and what was read is then judged and used. The
+   end is read first, because it says whether the others are to be read yet. */
+static uint64_t read_end(const struct rig_dev *dev, const struct rig_timed *v)
+{
+	return __atomic_load_n((const uint64_t *)(const void *)(dev->stamps.host + v->at), __ATOMIC_RELAXED);
+}
+
+static void copy_stamps(struct rig_dev *dev, const struct rig_timed *v, uint64_t end)
 {
 	const uint64_t *piece = (const uint64_t *)(const void *)(dev->stamps.host + v->at);
+	uint64_t *copy = dev->times.copy, i;
+	uint64_t words = 1 + v->starts + (uint64_t)v->launches * launch_words(&dev->times);
 
-	return __atomic_load_n(&piece[word], __ATOMIC_RELAXED);
+	copy[0] = end;
+	for (i = 1; i < words; i++)
+		copy[i] = __atomic_load_n(&piece[i], __ATOMIC_RELAXED);
 }
 
 static int bad_stamp(struct rig_dev *dev, const struct rig_timed *v, const char *what)
@@ -150,34 +163,32 @@ static int bad_stamp(struct rig_dev *dev, const struct rig_timed *v, const char 
 	return -EIO;
 }
 
-/* The earliest start. */
-static uint64_t start_of(const struct rig_dev *dev, const struct rig_timed *v)
+/* Of the copied stamps: the earliest start. */
+static uint64_t start_of(const uint64_t *copy, const struct rig_timed *v)
 {
-	uint64_t start = stamp_of(dev, v, 1);
+	uint64_t start = copy[1];
 	uint32_t i;
 
 	for (i = 1; i < v->starts; i++)
-		start = rig_min_u64(start, stamp_of(dev, v, 1 + i));
+		start = rig_min_u64(start, copy[1 + i]);
 	return start;
 }
 
-/* Whether the stamps, of which the last is the end, can be those of the value: all there, and in order. */
-static bool are_sound(const struct rig_dev *dev, const struct rig_timed *v, uint64_t end)
+/* Whether the copied stamps can be those of the value: all there, and in order. */
+static bool are_sound(const struct rig_dev_times *t, const struct rig_timed *v)
 {
-	uint64_t start = start_of(dev, v);
+	const uint64_t *copy = t->copy;
+	uint64_t start = start_of(copy, v), end = copy[0];
 	uint32_t i, at = 1 + v->starts;
 
-	if (start < dev->times.end_ticks)
+	if (start < t->end_ticks)
 		return false;
 	for (i = 0; i < v->starts; i++)
-		if (stamp_of(dev, v, 1 + i) > end)
+		if (copy[1 + i] > end)
 			return false;
-	for (i = 0; i < v->launches; i++, at += launch_words(&dev->times)) {
-		uint64_t from = stamp_of(dev, v, at), to = stamp_of(dev, v, at + 1);
-
-		if (from < start || to < from || to > end)
+	for (i = 0; i < v->launches; i++, at += launch_words(t))
+		if (copy[at] < start || copy[at + 1] < copy[at] || copy[at + 1] > end)
 			return false;
-	}
 	return true;
 }
 
@@ -212,11 +223,11 @@ static bool fill_rows(struct rig_dev *dev, const struct rig_timed *v, const stru
 		uint64_t *row = row_at(t, kept->row + i);
 
 		row[0] = 1;
-		if (!place(dev, v, stamp_of(dev, v, at), &inside, &row[1]) ||
-		        !place(dev, v, stamp_of(dev, v, at + 1), &inside, &row[2]))
+		if (!place(dev, v, t->copy[at], &inside, &row[1]) ||
+		        !place(dev, v, t->copy[at + 1], &inside, &row[2]))
 			return false;
 		for (c = 0; c < t->counters; c++)
-			row[ROW_HEAD + c] = stamp_of(dev, v, at + STAMPS_A_LAUNCH + c);
+			row[ROW_HEAD + c] = t->copy[at + STAMPS_A_LAUNCH + c];
 	}
 	return true;
 }
@@ -226,18 +237,18 @@ static bool is_kept(const struct rig_dev_times *t, uint64_t position)
 	return position != NONE && position >= t->kept_first && !kept_at(t, position)->dropped;
 }
 
-static int convert(struct rig_dev *dev, const struct rig_timed *v)
+static int convert(struct rig_dev *dev, const struct rig_timed *v, uint64_t end)
 {
 	struct rig_dev_times *t = &dev->times;
-	const uint64_t end = stamp_of(dev, v, 0);
 	struct rig_times_range in = {t->end, UINT64_MAX};
 	struct rig_times times;
 
-	if (end == NONE || start_of(dev, v) == NONE)
+	copy_stamps(dev, v, end);
+	if (end == NONE || start_of(t->copy, v) == NONE)
 		return bad_stamp(dev, v, "the work did not write its stamps");
-	if (!are_sound(dev, v, end))
+	if (!are_sound(t, v))
 		return bad_stamp(dev, v, "a stamp is out of order");
-	if (!place(dev, v, start_of(dev, v), &in, &times.start))
+	if (!place(dev, v, start_of(t->copy, v), &in, &times.start))
 		return bad_stamp(dev, v, "the clock cannot have shown the start's stamp then");
 	in.least = times.start;
 	if (!place(dev, v, end, &in, &times.end))
@@ -250,30 +261,38 @@ static int convert(struct rig_dev *dev, const struct rig_timed *v)
 	return 0;
 }
 
-/* Whether a reading of the clock is newer than the value's end. */
-static bool is_covered(struct rig_dev *dev, const struct rig_timed *v)
+/* Whether a reading of the clock is newer than a value's end. */
+static bool is_covered(struct rig_dev_times *t, uint64_t end)
 {
-	struct rig_dev_times *t = &dev->times;
 	bool covered;
 
 	pthread_mutex_lock(&t->lock);
-	covered = t->clock.count && t->clock.point[t->clock.count - 1].ticks >= stamp_of(dev, v, 0);
+	covered = t->clock.count && t->clock.point[t->clock.count - 1].ticks >= end;
 	pthread_mutex_unlock(&t->lock);
 	return covered;
 }
 
-/* Values up to `value`, which the word shows; unless `all`, only those that a reading covers. */
-static int convert_to(struct rig_dev *dev, uint64_t value, bool all)
+/* What to do with a value whose end no reading covers. */
+enum uncovered { STOP, GUESS, READ };
+
+/* Values up to `value`, which the word shows, in order. READ reads the clock at most once: it never goes back, so
+   that a reading after the values is not below their ends. */
+static int convert_to(struct rig_dev *dev, uint64_t value, enum uncovered uncovered)
 {
 	struct rig_dev_times *t = &dev->times;
+	uint64_t took;
 	int err = 0;
 
 	while (!err && t->first != t->last) {
 		const struct rig_timed *v = open_at(t, t->first);
+		uint64_t end = read_end(dev, v);
 
-		if (v->value > value || (!all && !is_covered(dev, v)))
+		if (v->value > value || (uncovered == STOP && !is_covered(t, end)))
 			break;
-		err = convert(dev, v);
+		if (uncovered == READ && !is_covered(t, end) && read_clock(dev, &took) && !is_covered(t, end))
+			err = bad_stamp(dev, v, "the end's stamp is missing or above the clock");
+		else
+			err = convert(dev, v, end);
 		t->segment.head = v->behind;
 		t->first++;
 	}
@@ -359,9 +378,9 @@ bool rig_dev_times_begin(
 	struct rig_timed *v;
 	uint64_t *piece, i, reached = rig_word_load(dev->word);
 
-	if (convert_to(dev, reached, false))
+	if (convert_to(dev, reached, STOP))
 		return false;
-	if (!has_room(&t->segment, t->last - t->first, timing) && convert_to(dev, reached, true))
+	if (!has_room(&t->segment, t->last - t->first, timing) && convert_to(dev, reached, GUESS))
 		return false;
 	v = open_at(t, t->last++);
 	rig_segment_take(&t->segment, timing->bytes, WORD, &v->at);
@@ -396,24 +415,6 @@ uint64_t rig_dev_times_launch(const struct rig_dev *dev, struct rig_timing *timi
 
 /* ---- The contract ---- */
 
-/* Reads the clock at most once. */
-static int settle(struct rig_dev *dev, uint64_t value)
-{
-	struct rig_dev_times *t = &dev->times;
-	const struct rig_timed *v;
-	uint64_t last = t->last, took;
-
-	if (t->first == t->last || open_at(t, t->first)->value > value)
-		return 0;
-	while (open_at(t, last - 1)->value > value)
-		last--;
-	v = open_at(t, last - 1);
-	/* The clock never goes back, so that a reading after the value is not below its end. */
-	if (!is_covered(dev, v) && read_clock(dev, &took) && !is_covered(dev, v))
-		return bad_stamp(dev, v, "the end's stamp is missing or above the clock");
-	return convert_to(dev, value, true);
-}
-
 static int answer(struct rig_dev *dev, int err, const char **failure)
 {
 	if (!err)
@@ -424,7 +425,7 @@ static int answer(struct rig_dev *dev, int err, const char **failure)
 
 int rig_dev_settle(void *self, uint64_t value, const char **failure)
 {
-	return answer(self, settle(self, value), failure);
+	return answer(self, convert_to(self, value, READ), failure);
 }
 
 /* The value's place among kept, or NONE. */
@@ -466,7 +467,7 @@ int rig_dev_measures(void *self, uint64_t value, uint64_t *out, const char **fai
 		drop(t, at);
 		return RIG_OK;
 	}
-	err = settle(dev, value);
+	err = convert_to(dev, value, READ);
 	for (i = 0; !err && i < kept_at(t, at)->launches; i++)
 		memcpy(out + i * words, row_at(t, kept_at(t, at)->row + i), words * WORD);
 	return answer(dev, err, failure);

@@ -50,6 +50,7 @@ struct rig_dev_times {
 	struct rig_kept *kept;   /* values whose launches are measured, also those that are not converted */
 	uint64_t kept_first, kept_last;
 	uint64_t *rows;
+	uint64_t *copy; /* of the stamps of the value that is converted */
 	uint64_t row_first, row_last;
 	uint32_t counters; /* words of a launch's counters */
 };

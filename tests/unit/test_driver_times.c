@@ -8,8 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
 
 #include "allocs.h"
 #include "passive.h"
@@ -548,6 +551,66 @@ static void launches_run_untimed_where_no_memory_is_left_for_their_stamps(void *
 	assert_true(times[3].end > 0);
 }
 
+#if defined(__x86_64__)
+/* Loads of the stamps' memory, each seen by a fault of a page that is shut but for one instruction. */
+static struct {
+	uint8_t *at;
+	uint64_t bytes;
+	uint16_t loads[4096];
+} shut;
+
+static void on_load(int sig, siginfo_t *info, void *context)
+{
+	uint64_t offset = (uint64_t)((uint8_t *)info->si_addr - shut.at);
+	ucontext_t *uc = context;
+
+	if (sig == SIGSEGV && offset >= shut.bytes)
+		abort();
+	if (sig == SIGSEGV)
+		shut.loads[offset / sizeof(uint64_t) % 4096]++;
+	mprotect(shut.at, shut.bytes, sig == SIGSEGV ? PROT_READ | PROT_WRITE : PROT_NONE);
+	uc->uc_mcontext.gregs[REG_EFL] ^= 0x100; /* to SIGTRAP after the next instruction, and back */
+}
+#endif
+
+/* Who could change one between a check and a use could have anything believed. */
+static void each_stamp_is_loaded_once(void **state)
+{
+#if defined(__x86_64__)
+	const struct sigaction seen = {.sa_sigaction = on_load, .sa_flags = SA_SIGINFO | SA_NODEFER};
+	struct sigaction segv, trap;
+	const char *failure;
+	unsigned i, loaded = 0;
+	int answer;
+
+	(void)state;
+	for (i = 0; i < QUEUES; i++)
+		make_launch(i, i & ~1u);
+	submit(1, QUEUES, &times[1]);
+	submit(2, 1, &times[2]);
+	execute_all();
+	memset(&shut, 0, sizeof(shut));
+	shut.at = t.dev->stamps.host;
+	shut.bytes = t.dev->stamps.bytes;
+	sigaction(SIGSEGV, &seen, &segv);
+	sigaction(SIGTRAP, &seen, &trap);
+	mprotect(shut.at, shut.bytes, PROT_NONE);
+	answer = settle(2, &failure);
+	mprotect(shut.at, shut.bytes, PROT_READ | PROT_WRITE);
+	sigaction(SIGSEGV, &segv, NULL);
+	sigaction(SIGTRAP, &trap, NULL);
+	assert_int_equal(answer, RIG_OK);
+	for (i = 0; i < 4096; i++) {
+		loaded += shut.loads[i];
+		assert_true(shut.loads[i] <= 1);
+	}
+	assert_int_equal(loaded, 1 + QUEUES / 2 + QUEUES * 6 + 1 + 1 + 6);
+#else
+	(void)state;
+	skip();
+#endif
+}
+
 static void values_without_launches_keep_nothing(void **state)
 {
 	uint64_t value;
@@ -603,6 +666,7 @@ int main(void)
 	        TEST(measures_come_in_part_order_and_not_after_they_were_given_up),
 	        TEST(values_of_up_to_2700_launches_are_timed_and_measured_from_the_first_on),
 	        TEST(launches_run_untimed_where_no_memory_is_left_for_their_stamps),
+	        TEST(each_stamp_is_loaded_once),
 	        TEST(values_without_launches_keep_nothing),
 	        cmocka_unit_test(a_board_without_a_clock_has_no_settle_and_leaves_the_pair_zero),
 	};
