@@ -192,9 +192,9 @@ static bool ask_growth(struct rig_dev *dev, const struct rig_plan *plan, const s
 	return true;
 }
 
-/* Of a submission for which `room` was found without stamps: rings are grown for them whether or not values are
-   timed now, because room is not told. While values are timed there is room for their stamps too, unless these
-   alone are what exceeds the queues. */
+/* Of a submission for which `room` was found without stamps: rings are grown for them whether or not values
+   are timed now, because room is not told. While values are timed there is room for their stamps too, unless
+   these alone are what exceeds the queues. */
 static int timed_room(struct rig_dev *dev, int room)
 {
 	struct rig_timing timing;

@@ -221,8 +221,8 @@ static int grow_queue(struct rig_dev *dev, struct rig_dev_queue *queue, uint64_t
 	return RIG_GROWN;
 }
 
-/* For what the last room asked, which knew the run: how many units a part takes may depend on it. Where another
-   submission's room came between, the caller's next one asks again. */
+/* For what the last room asked, which knew the run: how many units a part takes may depend on it. Where
+   another submission's room came between, the caller's next one asks again. */
 int rig_dev_grow(void *device, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
         uint64_t *short_bytes, const char **fault)
 {

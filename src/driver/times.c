@@ -275,8 +275,8 @@ static bool is_covered(struct rig_dev_times *t, uint64_t end)
 /* What to do with a value whose end no reading covers. */
 enum uncovered { STOP, GUESS, READ };
 
-/* Values up to `value`, which the word shows, in order. READ reads the clock at most once: it never goes back, so
-   that a reading after the values is not below their ends. */
+/* Values up to `value`, which the word shows, in order. READ reads the clock at most once: it never goes
+   back, so that a reading after the values is not below their ends. */
 static int convert_to(struct rig_dev *dev, uint64_t value, enum uncovered uncovered)
 {
 	struct rig_dev_times *t = &dev->times;

@@ -68,8 +68,8 @@ struct rig_timing {
 int rig_dev_times_open(struct rig_dev *dev);
 void rig_dev_times_close(struct rig_dev *dev);
 
-/* What timing a submission of this plan would add: its launches are measured unless that is more than the rings
-   and the stamps' memory ever hold. */
+/* What timing a submission of this plan would add: its launches are measured unless that is more than the
+   rings and the stamps' memory ever hold. */
 void rig_dev_times_plan(const struct rig_dev *dev, const struct rig_plan *plan, struct rig_timing *timing);
 /* Whether its stamps have room once what is complete was converted: RIG_FITS or RIG_LATER. Converts
    nothing. */
