@@ -53,9 +53,9 @@
  * that were given. A value whose stamps are missing or cannot be true (out of order, or not between its
  * submit and now) is a fault of the device. The pair stays 0 without a clock, for a value that was the first
  * to be timed while the queues were full, and where no memory is left for a ring that holds its stamps.
- * measures gives each launch's cycles, instructions, bytes read and bytes written. Rows of 65,536 launches, of
- * 16,384 values, are kept until measures gives them up; launches beyond that are not measured, and neither are
- * those of a value with more than 2,700, or with more than half of what the largest ring holds.
+ * measures gives each launch's cycles, instructions, bytes read and bytes written. Rows of 65,536 launches,
+ * of 16,384 values, are kept until measures gives them up; launches beyond that are not measured, and neither
+ * are those of a value with more than 2,700, or with more than half of what the largest ring holds.
  *
  * Any number of sim devices may be open at once, each under its own name. A second handle of a vfio-user
  * device opens only once the first is released: its process serves one client.

@@ -60,8 +60,8 @@ struct rig_region {
 	struct rig_region *next; /* of those that were freed and kept */
 };
 
-/* A larger ring that grow made, on its way to a queue; then the ring that it replaced there. Kept until close,
-   because a room may be reading its size. */
+/* A larger ring that grow made, on its way to a queue; then the ring that it replaced there. Kept until
+   close, because a room may be reading its size. */
 struct rig_growth {
 	struct rig_growth *retired; /* the next in the device's list of those that no queue waits for */
 	struct rig_shared memory;
