@@ -214,7 +214,7 @@ static int bring_up(struct bench_hand *hand)
 		err = open_windows(hand);
 	if (!err && (rig_pci_set_dma_mask(hand->pci, hand->facts.system_bits) ||
 	                    rig_pci_bus_master(hand->pci, true)))
-		err = rig_error_set(-EIO, "%s", rig_pci_error());
+		err = -EIO;
 	if (err)
 		return err;
 	find_memory(hand, &root);
@@ -352,7 +352,7 @@ int bench_hand_dma(struct bench_hand *hand, uint64_t bytes, uint64_t *address, u
 		rig_dma_free(hand->pci, &hand->dma);
 		err = rig_dma_alloc(hand->pci, bytes, PAGE, &hand->dma);
 		if (err)
-			return rig_error_set(err, "%s", rig_pci_error());
+			return err;
 	}
 	*address = hand->facts.system_va + hand->dma.iova;
 	*host = hand->dma.host;
@@ -411,7 +411,7 @@ int bench_hand_map(struct bench_hand *hand, void *host, uint64_t bytes)
 
 	if (!err)
 		err = rig_dma_unmap(hand->pci, &dma);
-	return err ? rig_error_set(err, "%s", rig_pci_error()) : 0;
+	return err;
 }
 
 int bench_hand_map_fresh(struct bench_hand *hand, uint64_t bytes)
@@ -429,8 +429,6 @@ int bench_hand_map_fresh(struct bench_hand *hand, uint64_t bytes)
 	err = rig_dma_map_fd(hand->pci, fd, 0, bytes, at, RIG_DMA_READ | RIG_DMA_WRITE, &dma);
 	if (!err)
 		err = rig_dma_unmap(hand->pci, &dma);
-	if (err)
-		err = rig_error_set(err, "%s", rig_pci_error());
 	munmap(at, bytes);
 close_fd:
 	if (fd >= 0)

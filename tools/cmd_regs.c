@@ -39,7 +39,7 @@ static int read_one(struct rig_pci *pci, const struct rig_board_register *r, FIL
 	int err = rig_pci_window(pci, r->bar, r->offset, r->width, 0, &win);
 
 	if (err)
-		return complain(EXIT_FAILED, "%s: %s", r->name, rig_pci_error());
+		return complain(EXIT_FAILED, "%s: %s", r->name, rig_error());
 	value = load(&win, r);
 	fprintf(file, "%-24s %u 0x%05" PRIx32 " %u 0x%0*" PRIx64 "\n", r->name, r->bar, r->offset, r->width,
 	        r->width * 2, value);

@@ -20,7 +20,7 @@ static int run(int argc, char **argv)
 	begin = rig_clock_ns();
 	err = rig_pci_reset(function.pci);
 	if (err)
-		status = complain(EXIT_FAILED, "%s: %s", argv[1], rig_pci_error());
+		status = complain(EXIT_FAILED, "%s: %s", argv[1], rig_error());
 	else
 		printf("%s over %s: reset, ready after %.3f ms\n", argv[1],
 		        rig_pci_info(function.pci)->transport, (double)(rig_clock_ns() - begin) / 1e6);

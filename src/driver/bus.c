@@ -51,7 +51,7 @@ int rig_dev_bus_init(struct rig_dev *dev)
 	err = rig_pci_config_write(dev->pci, at, 4, (uint32_t)SIMULATED_BUS);
 	if (!err)
 		err = rig_pci_config_write(dev->pci, at + 4, 4, (uint32_t)(SIMULATED_BUS >> 32));
-	return err ? rig_error_set(err, "BAR%u's address: %s", dev->facts.memory_bar, rig_pci_error()) : 0;
+	return err ? rig_error_set(err, "BAR%u's address: %s", dev->facts.memory_bar, rig_error()) : 0;
 }
 
 static int no_dma(struct rig_dma_answer *answer, const char *reason)
@@ -232,7 +232,7 @@ static int answer_dmabuf(struct rig_dev *dev, struct rig_region *region, struct 
 		        dev->pci, dev->facts.memory_bar, region->pa, region->bytes, &region->dmabuf);
 
 		if (err)
-			return no_dma(answer, explain(dev, rig_pci_error()));
+			return no_dma(answer, explain(dev, rig_error()));
 		region->has_dmabuf = true;
 	}
 	fd = fcntl(region->dmabuf, F_DUPFD_CLOEXEC, 0);

@@ -189,7 +189,7 @@ int rig_dev_space_open(struct rig_dev *dev);
 void rig_dev_space_close(struct rig_dev *dev);
 /* System memory at a bus address, each at the same place whatever lies there. An arena's pages stay in the
    tables for good, also when the arena is gone and its addresses are given to other memory, which then leaves
-   them alone. Texts of failures are in rig_pci_error(). */
+   them alone. Texts of failures are in rig_error(). */
 int rig_dev_map_arena(struct rig_dev *dev, uint64_t iova, uint64_t bytes);
 int rig_dev_map_system(struct rig_dev *dev, uint64_t iova, uint64_t bytes);
 int rig_dev_unmap_system(struct rig_dev *dev, uint64_t iova, uint64_t bytes);

@@ -202,11 +202,11 @@ static int reset(struct rig_dev *dev)
 		return 0;
 	err = rig_pci_reset(dev->pci);
 	if (err == -EBUSY) {
-		rig_logf(&dev->options.log, RIG_LOG_WARN, "no reset before the boot: %s", rig_pci_error());
+		rig_logf(&dev->options.log, RIG_LOG_WARN, "no reset before the boot: %s", rig_error());
 		return 0;
 	}
 	if (err)
-		return rig_error_set(err, "reset before the boot: %s", rig_pci_error());
+		return rig_error_set(err, "reset before the boot: %s", rig_error());
 	tell(dev, "reset", "");
 	return 0;
 }
@@ -231,7 +231,7 @@ static int start_dma(struct rig_dev *dev)
 	if (!err)
 		err = rig_pci_bus_master(dev->pci, true);
 	if (err)
-		return rig_error_set(err, "bus mastering: %s", rig_pci_error());
+		return rig_error_set(err, "bus mastering: %s", rig_error());
 	tell(dev, "memory BAR and bus mastering", "");
 	return 0;
 }

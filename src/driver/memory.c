@@ -225,12 +225,12 @@ int rig_dev_alloc(void *device, enum rig_memory kind, uint64_t bytes, void **out
 	}
 	free(region);
 	if (means_no_room(err) && kind == RIG_PINNED)
-		return rig_error_set(-ENOMEM, "no room for %" PRIu64 " bytes of pinned memory: %s", rounded,
-		        rig_pci_error());
+		return rig_error_set(
+		        -ENOMEM, "no room for %" PRIu64 " bytes of pinned memory: %s", rounded, rig_error());
 	if (means_no_room(err))
 		return rig_error_set(-ENOMEM, "no room for %" PRIu64 " bytes of %s memory", rounded,
 		        kind == RIG_MAPPED ? "mapped" : "device");
-	rig_dev_set_fault(dev, "allocation of %" PRIu64 " bytes failed: %s", rounded, rig_pci_error());
+	rig_dev_set_fault(dev, "allocation of %" PRIu64 " bytes failed: %s", rounded, rig_error());
 	return rig_dev_fault(dev, fault);
 }
 
@@ -266,7 +266,7 @@ int rig_dev_free(void *device, void *at, const char **fault)
 		free(region);
 	if (!err)
 		return 0;
-	rig_dev_set_fault(dev, "unmapping memory failed: %s", rig_pci_error());
+	rig_dev_set_fault(dev, "unmapping memory failed: %s", rig_error());
 	return rig_dev_fault(dev, fault);
 }
 
@@ -344,9 +344,9 @@ int rig_dev_map_host(void *device, void *host, uint64_t bytes, void **out, const
 	free(region);
 	/* Pages that are not there or not whole for this device, or past the end of the addresses. */
 	if (err == -EFAULT || err == -EINVAL)
-		return rig_error_set(RIG_NEVER_MAPS, "%s", rig_pci_error());
+		return RIG_NEVER_MAPS;
 	if (means_no_room(err) || err == -EEXIST)
-		return rig_error_set(RIG_NO_ROOM, "%s", rig_pci_error());
-	rig_dev_set_fault(dev, "mapping host memory failed: %s", rig_pci_error());
+		return RIG_NO_ROOM;
+	rig_dev_set_fault(dev, "mapping host memory failed: %s", rig_error());
 	return rig_dev_fault(dev, fault);
 }

@@ -17,10 +17,7 @@ bool rig_dev_peer(void *device, void *other)
 		(void)rig_error_set(0, "the board's memory is in no BAR");
 		return false;
 	}
-	if (!rig_pci_reaches(dev->pci, lender->pci, lender->facts.memory_bar))
-		return true;
-	(void)rig_error_set(0, "%s", rig_pci_error());
-	return false;
+	return !rig_pci_reaches(dev->pci, lender->pci, lender->facts.memory_bar);
 }
 
 static int never(const char *why)
@@ -62,14 +59,14 @@ static int refuse(struct rig_dev *dev, const struct rig_dev *lender, int err, co
 	const char *why;
 
 	if (err == -ENOMEM || err == -ENOSPC || err == -EEXIST)
-		return rig_error_set(RIG_NO_ROOM, "%s", rig_pci_error());
+		return RIG_NO_ROOM;
 	if (rig_pci_gone(dev->pci, NULL)) {
-		rig_dev_set_fault(dev, "mapping another device's memory failed: %s", rig_pci_error());
+		rig_dev_set_fault(dev, "mapping another device's memory failed: %s", rig_error());
 		return rig_dev_fault(dev, fault);
 	}
 	if (rig_pci_gone(lender->pci, &why))
 		return rig_error_set(RIG_NEVER_MAPS, "the other device is gone: %s", why);
-	return never(rig_pci_error());
+	return RIG_NEVER_MAPS;
 }
 
 int rig_dev_map_peer(void *device, void *other, void *at, void **out, const char **fault)

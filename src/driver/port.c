@@ -18,12 +18,9 @@
 int rig_port_window(struct rig_port *port, unsigned bar, uint64_t offset, uint64_t bytes, unsigned flags,
         struct rig_win *win)
 {
-	int err;
-
 	if (port->all_messages)
 		flags |= RIG_WIN_MESSAGES;
-	err = rig_pci_window(port->function, bar, offset, bytes, flags, win);
-	return err ? rig_error_set(err, "%s", rig_pci_error()) : 0;
+	return rig_pci_window(port->function, bar, offset, bytes, flags, win);
 }
 
 static bool holds(const struct rig_win *win, const struct rig_port_until *until, uint32_t *value)

@@ -308,7 +308,7 @@ static int arm_vectors(struct rig_dev *dev)
 	if (!n)
 		return 0;
 	err = rig_pci_irq_enable(dev->pci, kind, 0, n, p->irq_fd);
-	return err ? rig_error_set(err, "arming %u interrupt vectors: %s", n, rig_pci_error()) : 0;
+	return err ? rig_error_set(err, "arming %u interrupt vectors: %s", n, rig_error()) : 0;
 }
 
 static void *(*poller_of(const struct rig_dev *dev))(void *)

@@ -33,7 +33,7 @@ static bool end_work(struct rig_dev *dev)
 	if (!rig_pci_reset(dev->pci) || is_gone(dev) || rig_dev_serial_idle(dev))
 		return true;
 	rig_logf(&dev->options.log, RIG_LOG_ERROR, "stop: reset refused (%s): the device's memory is kept",
-	        rig_pci_error());
+	        rig_error());
 	return false;
 }
 

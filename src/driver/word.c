@@ -31,7 +31,7 @@ static int map_own_page(struct rig_dev *dev)
 		err = rig_dma_map_host(
 		        dev->pci, page, RIG_PAGE, RIG_DMA_READ | RIG_DMA_WRITE, &dev->own_page);
 	if (err)
-		return rig_error_set(err, "mapping the timeline word's page: %s", rig_pci_error());
+		return rig_error_set(err, "mapping the timeline word's page: %s", rig_error());
 	dev->release_address = dev->facts.system_address + dev->own_page.iova + in_page;
 	return 0;
 }
@@ -59,7 +59,7 @@ int rig_dev_word_init(struct rig_dev *dev, rig_atomic_u64 *word)
 		err = 0;
 	}
 	if (err)
-		return rig_error_set(err, "mapping the array of timeline words: %s", rig_pci_error());
+		return rig_error_set(err, "mapping the array of timeline words: %s", rig_error());
 	return dev->options.store ? map_own_page(dev) : 0;
 }
 

@@ -27,7 +27,7 @@ static uint64_t next_size(const struct rig_arenas *a, uint64_t bytes)
 
 static int map(struct rig_pci *f, struct rig_arena *arena)
 {
-	struct rig_mapping m = {
+	struct rig_map m = {
 	        .bytes = arena->mem.bytes, .prot = RIG_DMA_READ | RIG_DMA_WRITE, .host = arena->mem.host};
 	uint64_t align = rig_max_u64(arena->mem.page, RIG_HUGEMEM_ALIGN);
 	int err = rig_dma_make(f, &m, align, arena->mem.fd, 0);

@@ -34,9 +34,9 @@ static int renew(struct rig_pci *f)
 	return err;
 }
 
-static int map_anywhere(struct rig_pci *f, struct rig_mapping *m, uint64_t align, struct rig_vfio_map *map)
+static int map_anywhere(struct rig_pci *f, struct rig_map *m, uint64_t align, struct rig_vfio_map *map)
 {
-	struct rig_mapping was;
+	struct rig_map was;
 	int err = -EEXIST;
 
 	for (unsigned n = 0; n < TRIES && err == -EEXIST; n++) {
@@ -54,9 +54,9 @@ static int map_anywhere(struct rig_pci *f, struct rig_mapping *m, uint64_t align
 }
 
 /* The address is where the memory is. */
-static int map_there(struct rig_pci *f, struct rig_mapping *m, struct rig_vfio_map *map)
+static int map_there(struct rig_pci *f, struct rig_map *m, struct rig_vfio_map *map)
 {
-	struct rig_mapping was;
+	struct rig_map was;
 	int err = f->ops->dma_place(f->transport, map, &map->iova);
 
 	if (err)
@@ -73,7 +73,7 @@ static int map_there(struct rig_pci *f, struct rig_mapping *m, struct rig_vfio_m
 	return err;
 }
 
-int rig_dma_make(struct rig_pci *f, struct rig_mapping *m, uint64_t align, int fd, uint64_t fd_offset)
+int rig_dma_make(struct rig_pci *f, struct rig_map *m, uint64_t align, int fd, uint64_t fd_offset)
 {
 	struct rig_vfio_map map = {
 	        .bytes = m->bytes, .prot = m->prot, .host = m->host, .fd = fd, .fd_offset = fd_offset};
@@ -87,7 +87,7 @@ int rig_dma_make(struct rig_pci *f, struct rig_mapping *m, uint64_t align, int f
 
 int rig_dma_undo(struct rig_pci *f, uint64_t iova, uint64_t bytes)
 {
-	struct rig_mapping was;
+	struct rig_map was;
 	int err = 0;
 
 	if (rig_gone_is(&f->gone))
@@ -104,7 +104,7 @@ int rig_dma_undo(struct rig_pci *f, uint64_t iova, uint64_t bytes)
 
 void rig_dma_fini(struct rig_pci *f)
 {
-	struct rig_mapping m;
+	struct rig_map m;
 
 	pthread_mutex_lock(&f->dma_lock);
 	rig_arenas_fini(f);
@@ -169,7 +169,7 @@ void *rig_dma_handle(struct rig_pci *f)
 	return &f->maps;
 }
 
-static int make(struct rig_pci *f, struct rig_mapping *m, int fd, uint64_t fd_offset, struct rig_dma *out)
+static int make(struct rig_pci *f, struct rig_map *m, int fd, uint64_t fd_offset, struct rig_dma *out)
 {
 	int err;
 
@@ -190,7 +190,7 @@ static int make(struct rig_pci *f, struct rig_mapping *m, int fd, uint64_t fd_of
 }
 
 /* For the accesses that the far side makes by message although it was given the descriptor. */
-static int map_here(struct rig_mapping *m, int fd, uint64_t offset)
+static int map_here(struct rig_map *m, int fd, uint64_t offset)
 {
 	int prot = ((m->prot & RIG_DMA_READ) ? PROT_READ : 0) | ((m->prot & RIG_DMA_WRITE) ? PROT_WRITE : 0);
 	void *p = mmap(NULL, m->bytes, prot, MAP_SHARED, fd, (off_t)offset);
@@ -207,7 +207,7 @@ static int map_here(struct rig_mapping *m, int fd, uint64_t offset)
 int rig_dma_map_fd(struct rig_pci *f, int fd, uint64_t offset, uint64_t bytes, void *host, unsigned prot,
         struct rig_dma *out)
 {
-	struct rig_mapping m = {.bytes = bytes, .prot = prot, .host = host};
+	struct rig_map m = {.bytes = bytes, .prot = prot, .host = host};
 	int err = check(f, offset, bytes, prot);
 
 	*out = (struct rig_dma){.fd = -1};
@@ -240,7 +240,7 @@ static int populate(void *host, uint64_t bytes, unsigned prot)
 
 int rig_dma_map_host(struct rig_pci *f, void *host, uint64_t bytes, unsigned prot, struct rig_dma *out)
 {
-	struct rig_mapping m = {.bytes = bytes, .prot = prot, .host = host, .pinned = true};
+	struct rig_map m = {.bytes = bytes, .prot = prot, .host = host, .pinned = true};
 	int err = check(f, (uintptr_t)host, bytes, prot);
 
 	*out = (struct rig_dma){.fd = -1};

@@ -13,7 +13,7 @@
  * A child of fork inherits none of this memory (MADV_DONTFORK), except what rig_dma_map_host was given.
  *
  * Errors, beside those of pci.h:
- *	-ENOSPC	no IOVA range is left, or a limit was met: rig_pci_error says which (mappings the transport
+ *	-ENOSPC	no IOVA range is left, or a limit was met: rig_error says which (mappings the transport
  *		takes, the option arena_limit, RLIMIT_MEMLOCK) and what raises it
  *	-EEXIST	the transport says that the range is already mapped
  *	-EINVAL	zero, overflowing or unaligned sizes

@@ -24,7 +24,7 @@ struct rig_hugemem {
 
 /* At least bytes of zeroed memory, every page of it there, not inherited by children of fork. Tries
  * hugetlbfs, then memfd_create(MFD_HUGETLB), each with the largest page size that bytes (or 2 MiB) fills,
- * then ordinary pages. -ENOMEM, whatever is lacking, descriptors too: rig_pci_error() says what. */
+ * then ordinary pages. -ENOMEM, whatever is lacking, descriptors too: rig_error() says what. */
 int rig_hugemem_open(struct rig_hugemem *m, uint64_t bytes);
 
 /* A zeroed one is allowed. */

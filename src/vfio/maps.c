@@ -43,7 +43,7 @@ int rig_maps_set_mask(struct rig_maps *maps, unsigned bits)
 		return rig_vfio_fail(EINVAL, NULL, "a DMA mask of %u bits (12 to 64)", bits);
 	pthread_mutex_lock(&maps->lock);
 	if (maps->count > 0) {
-		const struct rig_mapping *last = &maps->at[maps->count - 1];
+		const struct rig_map *last = &maps->at[maps->count - 1];
 
 		if (last->iova + (last->bytes - 1) > mask)
 			err = -EBUSY;
@@ -66,7 +66,7 @@ static size_t find(const struct rig_maps *maps, uint64_t iova)
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
-		const struct rig_mapping *m = &maps->at[mid];
+		const struct rig_map *m = &maps->at[mid];
 
 		if (m->iova + (m->bytes - 1) < iova)
 			low = mid + 1;
@@ -79,7 +79,7 @@ static size_t find(const struct rig_maps *maps, uint64_t iova)
 static int make_room(struct rig_maps *maps)
 {
 	size_t room = maps->room ? maps->room * 2 : ROOM_FIRST;
-	struct rig_mapping *at;
+	struct rig_map *at;
 
 	if (maps->count < maps->room)
 		return 0;
@@ -106,7 +106,7 @@ static int pick(struct rig_maps *maps, uint64_t bytes, uint64_t align, uint64_t 
 	return err ? err : rig_ranges_sub(&maps->free, *iova, *iova + (bytes - 1));
 }
 
-static void insert(struct rig_maps *maps, const struct rig_mapping *m)
+static void insert(struct rig_maps *maps, const struct rig_map *m)
 {
 	size_t i = find(maps, m->iova);
 
@@ -119,7 +119,7 @@ static void insert(struct rig_maps *maps, const struct rig_mapping *m)
 
 static void drop(struct rig_maps *maps, size_t i)
 {
-	const struct rig_mapping *m = &maps->at[i];
+	const struct rig_map *m = &maps->at[i];
 
 	maps->mapped_bytes -= m->bytes;
 	maps->pinned_bytes -= m->pinned ? m->bytes : 0;
@@ -142,7 +142,7 @@ static int explain(const struct rig_maps *maps, int err, uint64_t bytes)
 	return err ? rig_vfio_fail(err, NULL, "listing a mapping of %#" PRIx64 " bytes", bytes) : 0;
 }
 
-int rig_maps_add(struct rig_maps *maps, struct rig_mapping *m, uint64_t align)
+int rig_maps_add(struct rig_maps *maps, struct rig_map *m, uint64_t align)
 {
 	int err;
 
@@ -156,7 +156,7 @@ int rig_maps_add(struct rig_maps *maps, struct rig_mapping *m, uint64_t align)
 	return explain(maps, err, m->bytes);
 }
 
-static int add_at(struct rig_maps *maps, const struct rig_mapping *m)
+static int add_at(struct rig_maps *maps, const struct rig_map *m)
 {
 	uint64_t last = m->iova + (m->bytes - 1);
 	size_t i = find(maps, m->iova);
@@ -174,7 +174,7 @@ static int add_at(struct rig_maps *maps, const struct rig_mapping *m)
 	return err;
 }
 
-int rig_maps_add_at(struct rig_maps *maps, const struct rig_mapping *m)
+int rig_maps_add_at(struct rig_maps *maps, const struct rig_map *m)
 {
 	int err;
 
@@ -205,7 +205,7 @@ int rig_maps_renew(struct rig_maps *maps, struct rig_ranges *ranges)
 	return err;
 }
 
-int rig_maps_remove(struct rig_maps *maps, uint64_t iova, uint64_t bytes, struct rig_mapping *was)
+int rig_maps_remove(struct rig_maps *maps, uint64_t iova, uint64_t bytes, struct rig_map *was)
 {
 	int err = -ENOENT;
 	size_t i;
@@ -236,7 +236,7 @@ void rig_maps_revoke(struct rig_maps *maps, uint64_t iova, uint64_t bytes)
 	pthread_mutex_unlock(&maps->lock);
 }
 
-bool rig_maps_last(struct rig_maps *maps, struct rig_mapping *out)
+bool rig_maps_last(struct rig_maps *maps, struct rig_map *out)
 {
 	bool any;
 
@@ -253,7 +253,7 @@ bool rig_maps_last(struct rig_maps *maps, struct rig_mapping *out)
 static int allowed(const struct rig_maps *maps, size_t i, uint64_t iova, uint64_t len, unsigned prot)
 {
 	while (len > 0) {
-		const struct rig_mapping *m;
+		const struct rig_map *m;
 		uint64_t run;
 
 		if (i >= maps->count)
@@ -303,7 +303,7 @@ static void copy(
         const struct rig_maps *maps, size_t i, uint64_t iova, unsigned char *buf, uint64_t len, bool in)
 {
 	while (len > 0) {
-		const struct rig_mapping *m = &maps->at[i++];
+		const struct rig_map *m = &maps->at[i++];
 		uint64_t off = iova - m->iova, run = rig_min_u64(len, m->bytes - off);
 
 		if (in)

@@ -16,7 +16,7 @@
 
 #include "range.h"
 
-struct rig_mapping {
+struct rig_map {
 	uint64_t iova, bytes;
 	unsigned prot; /* RIG_DMA_* */
 	unsigned char *host;
@@ -26,7 +26,7 @@ struct rig_mapping {
 
 struct rig_maps {
 	pthread_mutex_t lock;
-	struct rig_mapping *at; /* sorted by iova */
+	struct rig_map *at; /* sorted by iova */
 	size_t count, room;
 	struct rig_ranges free;
 	uint64_t page;  /* granule */
@@ -47,25 +47,25 @@ void rig_maps_fini(struct rig_maps *maps);
 int rig_maps_set_mask(struct rig_maps *maps, unsigned bits);
 
 /* Takes an IOVA at a multiple of align for m->bytes and lists the mapping; m->iova is set. -ENOSPC. */
-int rig_maps_add(struct rig_maps *maps, struct rig_mapping *m, uint64_t align);
+int rig_maps_add(struct rig_maps *maps, struct rig_map *m, uint64_t align);
 
 /* Lists the mapping at the address it has, m->iova. -EEXIST: overlaps another. -EINVAL: beyond the mask.
  * -ENOSPC. */
-int rig_maps_add_at(struct rig_maps *maps, const struct rig_mapping *m);
+int rig_maps_add_at(struct rig_maps *maps, const struct rig_map *m);
 
 /* New ranges that may be mapped, moved into maps: what is mapped now is taken out of them. -ENOMEM leaves the
  * old. */
 int rig_maps_renew(struct rig_maps *maps, struct rig_ranges *ranges);
 
 /* Delists exactly this mapping and frees its addresses. -ENOENT. */
-int rig_maps_remove(struct rig_maps *maps, uint64_t iova, uint64_t bytes, struct rig_mapping *was);
+int rig_maps_remove(struct rig_maps *maps, uint64_t iova, uint64_t bytes, struct rig_map *was);
 
 /* What is listed there is mapped no more: every access is refused, and the addresses stay taken until the
  * mapping is delisted. */
 void rig_maps_revoke(struct rig_maps *maps, uint64_t iova, uint64_t bytes);
 
 /* Any mapping, for tear-down. false: none is left. */
-bool rig_maps_last(struct rig_maps *maps, struct rig_mapping *out);
+bool rig_maps_last(struct rig_maps *maps, struct rig_map *out);
 
 /* Copies out of and into mapped memory for a device that has no other way to it. The range may span mappings
  * that touch. All of it or nothing: -EFAULT (not mapped), -EACCES (prot forbids it). An aligned write of 8

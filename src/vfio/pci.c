@@ -154,7 +154,7 @@ static void guard_areas(struct rig_pci *f, const struct rig_region *r)
 {
 	for (unsigned i = 0; i < r->mapped; i++) {
 		if (rig_guard_add(r->area[i].at, r->area[i].bytes, &f->gone))
-			rig_logf(&f->log, RIG_LOG_WARN, "%s", rig_pci_error());
+			rig_logf(&f->log, RIG_LOG_WARN, "%s", rig_error());
 	}
 }
 
@@ -299,7 +299,7 @@ static int take(struct rig_pci *f, const struct rig_pci_options *o)
  * function's address where they know it. */
 static void explain(const struct rig_pci_options *o, char *why, size_t len)
 {
-	const char *text = rig_pci_error();
+	const char *text = rig_error();
 	size_t n = o->path ? strlen(o->path) : 0;
 
 	if (o->kind == RIG_PCI_VFIO_USER_FD)

@@ -20,13 +20,14 @@
  * A child of fork owns nothing: there every function is gone, its descriptors are closed, BARs and DMA
  * memory are not mapped, and rig_pci_close does nothing. The device is not told.
  *
- * Who wants the text of a failure asks rig_pci_error: what was attempted, the errno, the evidence, a remedy.
+ * Who wants the text of a failure asks rig_error: what was attempted, the errno, a remedy.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rig_edge.h"
 #include "rig_win.h"
 
 struct rig_log;
@@ -143,10 +144,6 @@ struct rig_pci_info {
 
 /* What was read when the function was taken. Lives as long as f. Does not block. */
 const struct rig_pci_info *rig_pci_info(const struct rig_pci *f);
-
-/* The text of the calling thread's last failed call on any function; "" when there was none. Lives until this
- * thread's next failed call. Does not block. */
-const char *rig_pci_error(void);
 
 /* -- Configuration space -- */
 

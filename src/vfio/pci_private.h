@@ -126,7 +126,7 @@ void rig_peer_forked(void);
 /* With dma_lock held: */
 
 /* Maps m (all but iova set) with memory fd (-1: none) from fd_offset on. */
-int rig_dma_make(struct rig_pci *f, struct rig_mapping *m, uint64_t align, int fd, uint64_t fd_offset);
+int rig_dma_make(struct rig_pci *f, struct rig_map *m, uint64_t align, int fd, uint64_t fd_offset);
 /* Unmaps it at the far side and delists it, in that order. */
 int rig_dma_undo(struct rig_pci *f, uint64_t iova, uint64_t bytes);
 /* All that is left. */

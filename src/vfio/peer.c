@@ -174,11 +174,11 @@ static void drop(int fd)
 static int lend(struct loan *l)
 {
 	struct rig_vfio_map map;
-	struct rig_mapping m;
+	struct rig_map m;
 	int own, err = source(l, &map, &own);
 
 	if (!err) {
-		m = (struct rig_mapping){.bytes = l->bytes, .prot = l->prot, .host = map.host};
+		m = (struct rig_map){.bytes = l->bytes, .prot = l->prot, .host = map.host};
 		pthread_mutex_lock(&l->f->dma_lock);
 		err = rig_dma_make(l->f, &m, 0, map.fd, map.fd_offset);
 		pthread_mutex_unlock(&l->f->dma_lock);
@@ -186,8 +186,9 @@ static int lend(struct loan *l)
 	}
 	drop(own);
 	if (err == -EFAULT && own >= 0)
-		rig_vfio_also(
-		        "this kernel's iommufd maps no dma-buf of a BAR: that needs Linux 6.19 or later");
+		(void)rig_error_set(err,
+		        "%s; this kernel's iommufd maps no dma-buf of a BAR: that needs Linux 6.19 or later",
+		        rig_error());
 	return err;
 }
 
@@ -277,14 +278,14 @@ static void renew(struct loan *l)
 	if (rig_gone_is(&l->f->gone) || !map_again(l))
 		return;
 	rig_logf(&l->f->log, RIG_LOG_ERROR, "memory of %s at %#" PRIx64 " is not reached any more: %s",
-	        name_of(l->peer), l->iova, rig_pci_error());
+	        name_of(l->peer), l->iova, rig_error());
 	if (!l->revoked)
 		end(l);
 }
 
 static int undo(struct loan *l)
 {
-	struct rig_mapping was;
+	struct rig_map was;
 	int err = 0;
 
 	pthread_mutex_lock(&l->f->dma_lock);

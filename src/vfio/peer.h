@@ -6,7 +6,7 @@
  * A function's BAR for another function of this process, and for others by dma-buf.
  *
  * Threads: any. Errors, beside those of pci.h and dma.h:
- *	-ENOTSUP	the transport or the kernel has no way; rig_pci_error says what it needs
+ *	-ENOTSUP	the transport or the kernel has no way; rig_error says what it needs
  *
  * What a function mapped of a peer is the peer's memory on loan. How, and what ends it:
  *

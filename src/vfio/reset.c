@@ -51,15 +51,14 @@ static int reset_among_peers(struct rig_pci *f, bool ours, uint32_t command)
 	err = reset(f, ours);
 	if (!err)
 		return 0;
-	snprintf(why, sizeof(why), "%s", rig_pci_error());
+	snprintf(why, sizeof(why), "%s", rig_error());
 	if (err == -EBUSY) {
 		rig_peer_spare(f);
 		(void)rig_config_command(f, command, ~command, NULL);
 	} else if (!rig_gone_is(&f->gone)) {
 		rig_peer_renew(f);
 	}
-	rig_vfio_restore(why);
-	return err;
+	return rig_error_set(err, "%s", why);
 }
 
 static int reset_all(struct rig_pci *f, bool ours)

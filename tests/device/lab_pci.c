@@ -43,14 +43,14 @@ static struct rig_win window(struct rig_pci *f)
 	struct rig_win win;
 
 	if (rig_pci_window(f, 0, 0, 0, 0, &win))
-		lab_fail("BAR0: %s", rig_pci_error());
+		lab_fail("BAR0: %s", rig_error());
 	return win;
 }
 
 static void pci_must(int err, const char *what)
 {
 	if (err)
-		lab_fail("%s: %s", what, rig_pci_error());
+		lab_fail("%s: %s", what, rig_error());
 }
 
 /* Whether the descriptor was signalled within `ms`; it is not afterwards. */
@@ -110,7 +110,7 @@ static int reset_of(struct rig_pci *f, const char *when, bool bus)
 {
 	int err = bus ? rig_pci_reset_bus(f) : rig_pci_reset(f);
 
-	printf("a reset %s: %d: %s\n", when, err, err ? rig_pci_error() : "done");
+	printf("a reset %s: %d: %s\n", when, err, err ? rig_error() : "done");
 	return err;
 }
 
@@ -139,12 +139,12 @@ void check_hot(char **argument)
 	lab_check(reset_of(one, "without the other", false) < 0,
 	        "a reset that hits a function of nobody's is refused");
 	if (transport == RAW_IOMMUFD)
-		lab_check(strstr(rig_pci_error(), argument[1]), "and the text names that function");
+		lab_check(strstr(rig_error(), argument[1]), "and the text names that function");
 	must_run(argument[4]);
 	other = take(argument[1], argument[2]);
 	lab_check(reset_of(one, "with both", false) == -EBUSY,
 	        "one that hits a function of this process's is refused unless asked for");
-	lab_check(strstr(rig_pci_error(), argument[1]), "and the text names that function");
+	lab_check(strstr(rig_error(), argument[1]), "and the text names that function");
 	answers(other, 0x01020304);
 	lab_check(!reset_of(one, "of both", true), "asked for, the bus is reset");
 	answers(one, 0x12345678);

@@ -79,7 +79,7 @@ static int scenario(const struct rig_pci_options *o)
 	}
 	err = use(f);
 	if (err)
-		assert_true(rig_pci_error()[0] != '\0');
+		assert_true(rig_error()[0] != '\0');
 	rig_pci_close(f);
 	return err;
 }

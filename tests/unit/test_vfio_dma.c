@@ -41,7 +41,7 @@ static struct rig_dma alloc(uint64_t bytes, uint64_t align)
 	struct rig_dma d;
 
 	if (rig_dma_alloc(t.pci, bytes, align, &d))
-		fail_msg("%s", rig_pci_error());
+		fail_msg("%s", rig_error());
 	return d;
 }
 
@@ -169,7 +169,7 @@ static void a_limit_on_arenas_is_named(void **state)
 	assert_int_equal(rig_dma_alloc(other.pci, MIB, 0, &d), 0);
 	assert_int_equal(rig_dma_alloc(other.pci, MIB, 0, &e), 0);
 	assert_int_equal(rig_dma_alloc(other.pci, MIB, 0, &e), -ENOSPC);
-	assert_non_null(strstr(rig_pci_error(), "arena_limit"));
+	assert_non_null(strstr(rig_error(), "arena_limit"));
 	assert_null(e.handle);
 	fake_function_close(&other);
 }

@@ -389,7 +389,7 @@ static void a_reset_that_stays_unanswered_ends_at_its_own_deadline(void **state)
 	fake_peer_start(&peer, &o.fd);
 	assert_int_equal(rig_pci_open(&pci, &o, NULL, 0), 0);
 	assert_int_equal(rig_pci_reset(pci), -ETIMEDOUT);
-	assert_non_null(strstr(rig_pci_error(), "DEVICE_RESET"));
+	assert_non_null(strstr(rig_error(), "DEVICE_RESET"));
 	finish();
 }
 

@@ -162,7 +162,7 @@ static void a_function_that_never_comes_back_is_gone(void **state)
 	fake_function_open(&other, &o, &po);
 	rig_fake_slow_reset(other.fake, UINT32_MAX);
 	assert_int_equal(rig_pci_reset(other.pci), -ETIMEDOUT);
-	assert_non_null(strstr(rig_pci_error(), "0xffff"));
+	assert_non_null(strstr(rig_error(), "0xffff"));
 	assert_true(rig_pci_gone(other.pci, &why));
 	assert_int_equal(rig_pci_reset(other.pci), -ENODEV);
 	fake_function_close(&other);

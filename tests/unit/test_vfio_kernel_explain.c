@@ -405,7 +405,7 @@ static void a_refusal_carries_every_word_that_the_doctor_says_of_the_same_tree(v
 		i->fall_ill();
 		test_counts_take(&before);
 		err = attempt(i->which, i->pin, i->map, i->maps);
-		snprintf(message, sizeof(message), "%s", rig_pci_error());
+		snprintf(message, sizeof(message), "%s", rig_error());
 		test_counts_same(&before);
 		if (err != i->err)
 			fail_msg("%s, transport %d: %d, not %d: %s", i->id, i->which, err, i->err, message);
@@ -438,7 +438,7 @@ static unsigned calls_of(enum rig_pci_transport which, int want, uint64_t pin, u
 {
 	kernel.calls = 0;
 	if (attempt(which, pin, map, 1) != want)
-		fail_msg("%s", rig_pci_error());
+		fail_msg("%s", rig_error());
 	return kernel.calls;
 }
 
@@ -552,7 +552,7 @@ static void the_owners_token_opens_a_virtual_function(void **state)
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		want.which = ways[i];
 		if (open_want(&want, &f))
-			fail_msg("%s", rig_pci_error());
+			fail_msg("%s", rig_error());
 		rig_pci_close(f);
 	}
 	assert_int_equal(kernel.function[0].tokens, 0); /* only a physical function's owner sets one */
@@ -643,7 +643,7 @@ static void one_reason_of_both_ways_is_said_once(void **state)
 	(void)state;
 	no_protection();
 	assert_int_equal(attempt(RIG_PCI_ANY, 0, 0, 0), -ENODEV);
-	again = strstr(rig_pci_error(), "given out without an IOMMU");
+	again = strstr(rig_error(), "given out without an IOMMU");
 	assert_non_null(again);
 	assert_null(strstr(again + 1, "given out without an IOMMU"));
 }

@@ -193,7 +193,7 @@ static void a_hot_reset_spares_what_this_process_has_open_unless_it_is_asked_to_
 		assert_int_equal(rig_pci_config_read(f, 4, 2, &before), 0);
 		assert_int_equal(rig_pci_reset(f), -EBUSY);
 		says(FAKE_KERNEL_BDF1 " (which this process has open)");
-		assert_null(strstr(rig_pci_error(), FAKE_KERNEL_BDF0 " ("));
+		assert_null(strstr(rig_error(), FAKE_KERNEL_BDF0 " ("));
 		assert_int_equal(kernel.function[0].hot_resets, done);
 		assert_int_equal(rig_pci_config_read(f, 4, 2, &after), 0);
 		assert_int_equal(after, before);

@@ -28,7 +28,7 @@ static void refused(enum rig_pci_transport which, int err, const char *words)
 	test_counts_take(&before);
 	assert_int_equal(open_by(which, FAKE_KERNEL_BDF0, &f), err);
 	says(words);
-	assert_null(strchr(rig_pci_error(), '\n'));
+	assert_null(strchr(rig_error(), '\n'));
 	test_counts_same(&before);
 }
 
@@ -305,7 +305,7 @@ static void nothing_is_left_whichever_system_call_fails(void **state)
 			err = open_by(ways[i], FAKE_KERNEL_BDF0, &f);
 			kernel.fail_call = 0;
 			if (err)
-				assert_true(strlen(rig_pci_error()) > 0);
+				assert_true(strlen(rig_error()) > 0);
 			failed += err != 0;
 			rig_pci_close(f);
 			test_counts_same(&before);
@@ -326,7 +326,7 @@ static void open_given(const struct rig_pci_fds *fds, const char *name)
 	test_counts_take(&before);
 	if (rig_kernel_open(&kernel.env, &want, &log_all, &o.ops, &o.transport) ||
 	        rig_pci_open(&f, &o, NULL, 0))
-		fail_msg("%s", rig_pci_error());
+		fail_msg("%s", rig_error());
 	assert_string_equal(rig_pci_info(f)->transport, name);
 	rig_pci_close(f);
 	test_counts_same(&before);
@@ -428,7 +428,7 @@ static void this_process_is_not_called_another_one(void **state)
 	kernel.fail_path = "/dev/vfio/12";
 	kernel.fail_path_errno = EBUSY;
 	refused(RIG_PCI_TYPE1, -EBUSY, "this process's own");
-	assert_null(strstr(rig_pci_error(), pid));
+	assert_null(strstr(rig_error(), pid));
 }
 
 /* ---- Forks beside opens and closes ---- */
@@ -448,10 +448,10 @@ static void *open_and_close(void *arg)
 		rig_pci_fork_hold();
 		if (rig_kernel_open(&kernel.env, &want, &log_all, &o.ops, &o.transport)) {
 			rig_pci_fork_release();
-			return strdup(rig_pci_error());
+			return strdup(rig_error());
 		}
 		if (rig_pci_open(&f, &o, NULL, 0))
-			return strdup(rig_pci_error());
+			return strdup(rig_error());
 		rig_pci_close(f);
 	}
 	return NULL;

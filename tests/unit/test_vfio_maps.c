@@ -41,7 +41,7 @@ static int teardown(void **state)
 
 static int add(uint64_t bytes, uint64_t align, unsigned prot, unsigned char *host, uint64_t *iova)
 {
-	struct rig_mapping m = {.bytes = bytes, .prot = prot, .host = host};
+	struct rig_map m = {.bytes = bytes, .prot = prot, .host = host};
 	int err = rig_maps_add(&maps, &m, align);
 
 	*iova = m.iova;
@@ -79,7 +79,7 @@ static void the_last_byte_may_touch_the_mask_but_not_pass_it(void **state)
 	(void)state;
 	assert_int_equal(rig_maps_set_mask(&maps, 14), 0);
 	assert_int_equal(add(4 * PAGE, 0, RIG_DMA_READ, memory, &at), -ENOSPC);
-	assert_non_null(strstr(rig_pci_error(), "ENOSPC"));
+	assert_non_null(strstr(rig_error(), "ENOSPC"));
 	assert_int_equal(add(3 * PAGE, 0, RIG_DMA_READ, memory, &at), 0);
 	assert_int_equal(at, PAGE);
 	assert_int_equal(rig_maps_set_mask(&maps, 13), -EBUSY);
@@ -102,14 +102,14 @@ static void only_what_the_transport_reports_is_used(void **state)
 
 static void one_mapping_more_than_the_limit_is_refused_by_name(void **state)
 {
-	struct rig_mapping was;
+	struct rig_map was;
 	uint64_t at[17];
 
 	(void)state;
 	for (unsigned i = 0; i < 16; i++)
 		assert_int_equal(add(PAGE, 0, RIG_DMA_READ, memory, &at[i]), 0);
 	assert_int_equal(add(PAGE, 0, RIG_DMA_READ, memory, &at[16]), -ENOSPC);
-	assert_non_null(strstr(rig_pci_error(), "16 mappings"));
+	assert_non_null(strstr(rig_error(), "16 mappings"));
 	assert_int_equal(rig_maps_remove(&maps, at[7], PAGE, &was), 0);
 	assert_int_equal(add(PAGE, 0, RIG_DMA_READ, memory, &at[16]), 0);
 	assert_int_equal(at[16], at[7]);
@@ -117,7 +117,7 @@ static void one_mapping_more_than_the_limit_is_refused_by_name(void **state)
 
 static void removing_takes_exactly_what_was_added(void **state)
 {
-	struct rig_mapping was;
+	struct rig_map was;
 	uint64_t at;
 
 	(void)state;
@@ -195,7 +195,7 @@ static void an_access_outside_or_beyond_its_protection_touches_nothing(void **st
 static void after_a_denial_nothing_is_touched(void **state)
 {
 	unsigned char buf[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-	struct rig_mapping was;
+	struct rig_map was;
 	uint64_t iova;
 
 	(void)state;

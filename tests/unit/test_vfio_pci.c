@@ -188,7 +188,7 @@ static void being_gone_is_sticky_keeps_its_first_reason_and_wakes_a_poller(void 
 	assert_int_equal(poll(&p, 1, 0), 1);
 	assert_int_equal(rig_pci_config_read(t.pci, 0, 4, &v), -ENODEV);
 	assert_int_equal(v, UINT32_MAX);
-	assert_non_null(strstr(rig_pci_error(), "the first reason"));
+	assert_non_null(strstr(rig_error(), "the first reason"));
 	assert_int_equal(rig_pci_check(t.pci), -ENODEV);
 }
 

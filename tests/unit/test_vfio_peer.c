@@ -58,8 +58,8 @@ static void take_both(enum rig_vfio_peers peers)
 
 static void says(const char *what)
 {
-	if (!strstr(rig_pci_error(), what))
-		fail_msg("\"%s\" does not say \"%s\"", rig_pci_error(), what);
+	if (!strstr(rig_error(), what))
+		fail_msg("\"%s\" does not say \"%s\"", rig_error(), what);
 }
 
 static void assert_lender(const struct side *s, const char *name)

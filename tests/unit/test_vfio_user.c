@@ -309,7 +309,7 @@ static void an_error_reply_is_that_error_and_harms_nothing(void **state)
 	pthread_mutex_unlock(&peer.lock);
 	struct rig_dma d;
 	assert_int_equal(rig_dma_map_host(pci, p, 4096, RIG_DMA_READ, &d), -EEXIST);
-	assert_non_null(strstr(rig_pci_error(), "DMA_MAP"));
+	assert_non_null(strstr(rig_error(), "DMA_MAP"));
 	assert_false(rig_pci_gone(pci, NULL));
 	assert_int_equal(rig_win_load32(&w, 0), 0);
 	munmap(p, 4096);

@@ -185,7 +185,7 @@ static void a_window_outside_its_bar_is_refused(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_int_equal(
 		        rig_pci_window(t.pci, (unsigned)bad[i][0], bad[i][1], bad[i][2], 0, &w), -EINVAL);
-		assert_true(rig_pci_error()[0] != '\0');
+		assert_true(rig_error()[0] != '\0');
 	}
 	assert_int_equal(rig_win_bytes(&(struct rig_win){.len = 3}), 3);
 	assert_int_equal(window(0, 0xfff8, 8, 0).len, 8);

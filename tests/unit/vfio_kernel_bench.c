@@ -58,12 +58,12 @@ struct rig_pci *take(enum rig_pci_transport which, const char *bdf)
 	struct rig_pci *f;
 
 	if (open_by(which, bdf, &f))
-		fail_msg("%s", rig_pci_error());
+		fail_msg("%s", rig_error());
 	return f;
 }
 
 void says(const char *words)
 {
-	if (!strstr(rig_pci_error(), words))
-		fail_msg("\"%s\" does not say \"%s\"", rig_pci_error(), words);
+	if (!strstr(rig_error(), words))
+		fail_msg("\"%s\" does not say \"%s\"", rig_error(), words);
 }

@@ -28,7 +28,7 @@ struct rig_kernel_want {
 	uint64_t (*pins)(unsigned vendor, unsigned device); /* rig_pci_options' */
 };
 
-/* On success *transport is *ops's. On failure nothing is left, and rig_pci_error has the line. log is used
+/* On success *transport is *ops's. On failure nothing is left, and rig_error has the line. log is used
  * during the call only. */
 int rig_kernel_open(const struct rig_kenv *env, const struct rig_kernel_want *want, const struct rig_log *log,
         const struct rig_vfio_ops **ops, void **transport);

@@ -135,7 +135,7 @@ int rig_kernel_identify(struct rig_kernel *k)
 	if (!err && !(k->flags & RIG_KVFIO_DEVICE_RESETS)) {
 		k->hot_resets = rig_kernel_hot_check(k) == 0;
 		if (!k->hot_resets)
-			snprintf(k->no_reset, sizeof(k->no_reset), "%s", rig_pci_error());
+			snprintf(k->no_reset, sizeof(k->no_reset), "%s", rig_error());
 	}
 	return err;
 }

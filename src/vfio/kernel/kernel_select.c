@@ -133,15 +133,15 @@ static int try_ways(struct rig_kernel *k, const struct rig_kernel_want *want, co
 			*ops = ways[i].ops;
 			return 0;
 		}
-		if (*before && strncmp(before, rig_pci_error(), sizeof(before) - 1) != 0)
-			rig_vfio_also("and through iommufd: %s", before);
+		if (*before && strncmp(before, rig_error(), sizeof(before) - 1) != 0)
+			(void)rig_error_set(err, "%s; and through iommufd: %s", rig_error(), before);
 		if (*before)
 			return err;
 		/* The function's own state is no reason to try again. */
 		if (err == -ENODEV && ways[i].which == RIG_PCI_IOMMUFD && k->sysfs.group >= 0 &&
 		        *k->sysfs.cdev)
 			return err;
-		snprintf(before, sizeof(before), "%.*s", (int)sizeof(before) - 1, rig_pci_error());
+		snprintf(before, sizeof(before), "%.*s", (int)sizeof(before) - 1, rig_error());
 	}
 	return err;
 }
