@@ -185,9 +185,9 @@ enum rig_access {
 /*
  * Makes a buffer of the device's memory of that kind, contents unspecified. On a device whose host addresses
  * all of its memory, RIG_PINNED and RIG_MAPPED are RIG_DEVICE. Where there is no RIG_MAPPED memory, it is
- * RIG_PINNED. 0 bytes make a buffer without memory. Comes
- * from the device's cache where it can; otherwise may block for work that holds memory back.
- * -ENOMEM: the device's or the budget's memory does not suffice.
+ * RIG_PINNED. 0 bytes make a buffer without memory. Comes from the device's cache where it can; otherwise may
+ * block for work that holds memory back which may suffice, the earliest first.
+ * -ENOMEM: the device's or the budget's memory does not suffice, whatever completes.
  */
 RIG_API int rig_buffer_create(
         struct rig_device *device, enum rig_memory kind, uint64_t bytes, struct rig_buffer **buffer);

@@ -87,6 +87,7 @@ static void end_image(struct rig_image *image)
 {
 	image->deferred.run = unload;
 	image->deferred.value = rig_rt_submitted(image->device);
+	image->deferred.bytes = image->code ? image->code->bytes : 0;
 	rig_rt_defer(image->device, &image->deferred);
 }
 
@@ -242,14 +243,14 @@ int rig_image_entry(struct rig_image *image, const char *name, struct rig_entry 
 	if (code)
 		return code;
 	d = image->device;
-	for (round = 0; round < RT_ROUNDS; round++) {
+	for (round = 0; !code; round++) {
 		answer = ask_entry(image, name, entry, &missing);
 		if (answer != RIG_NO_MEMORY)
 			break;
-		code = round + 1 < RT_ROUNDS ? rig_rt_reclaim(d, round, false) : 0;
-		if (code)
-			return code;
+		code = rig_rt_reclaim(d, round, RT_SHORT_DEVICE);
 	}
+	if (code && code != -ENOMEM)
+		return code;
 	if (answer == RIG_ENTRY || answer < 0)
 		return answer;
 	if (answer == RIG_ABSENT)

@@ -39,7 +39,7 @@ static int ask_twice(const struct request *r, void **mapped)
 
 	for (i = 0; i < ASKS && answer == RIG_NO_ROOM; i++) {
 		if (i)
-			(void)rig_rt_reclaim(r->device, 0, true);
+			(void)rig_rt_reclaim(r->device, 0, RT_SHORT_HOST);
 		answer = ask(r, mapped);
 	}
 	return answer;

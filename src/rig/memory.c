@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "rt.h"
 
@@ -165,6 +166,24 @@ static int relay(struct rig_device *d, enum rig_memory kind, uint64_t bytes)
 	        bytes, *rig_error() ? rig_error() : "the driver has none");
 }
 
+/* More than the machine has comes from nobody. */
+static bool is_beyond_host(uint64_t bytes)
+{
+	long pages = sysconf(_SC_PHYS_PAGES);
+
+	return pages > 0 && bytes / (uint64_t)sysconf(_SC_PAGESIZE) > (uint64_t)pages;
+}
+
+/* After a try that found no memory: 0 to try again, -ENOMEM: no completion can bring it, or RIG_LOST. */
+static int make_room(struct rig_device *d, enum rig_memory kind, uint64_t bytes, unsigned round)
+{
+	bool counted = is_counted(d, kind);
+
+	if (counted ? !rig_rt_may_fit(d, bytes) : is_beyond_host(bytes))
+		return -ENOMEM;
+	return rig_rt_reclaim(d, round, counted ? RT_SHORT_DEVICE : RT_SHORT_HOST);
+}
+
 int rig_rt_mem_alloc(struct rig_device *d, enum rig_memory kind, uint64_t bytes, struct rig_rt_mem **mem)
 {
 	uint64_t rounded = rig_rt_class_of(bytes);
@@ -192,9 +211,9 @@ int rig_rt_mem_alloc(struct rig_device *d, enum rig_memory kind, uint64_t bytes,
 		code = try_alloc(d, kind, rounded, mem);
 		if (code != -ENOMEM)
 			return code;
-		if (round + 1 == RT_ROUNDS)
+		code = make_room(d, kind, rounded, round);
+		if (code == -ENOMEM)
 			return is_counted(d, kind) ? refuse(d, kind, bytes) : relay(d, kind, bytes);
-		code = rig_rt_reclaim(d, round, !is_counted(d, kind));
 		if (code)
 			return code;
 		*mem = rig_rt_cache_take(d, kind, rounded);

@@ -224,6 +224,7 @@ static struct rig_rt_deferred *take_deferred(struct rig_device *d)
 	list = d->store.deferred;
 	d->store.deferred = NULL;
 	d->store.nwaiting = 0;
+	d->store.nlooking++;
 	d->store.look_at = UINT32_MAX;
 	rig_rt_unlock(&d->memory);
 	return list;
@@ -233,6 +234,7 @@ static void end_look(struct rig_device *d)
 {
 	rig_rt_lock(&d->memory);
 	d->store.look_at = 2 * d->store.nwaiting + FEW;
+	d->store.nlooking--;
 	rig_rt_unlock(&d->memory);
 }
 
@@ -382,70 +384,108 @@ static void give_hosts(void)
 	}
 }
 
-/* An unreached point that holds memory of the list back, or 0; `hosts`: only memory that no budget counts. */
-static uint64_t first_pending(struct rig_rt_mem *list, bool hosts)
+/* ---- What work holds back ---- */
+
+/* The one of two points that comes first, where one is none the other; the device's own come first. */
+static uint64_t earlier(const struct rig_device *d, uint64_t a, uint64_t b)
+{
+	bool own = rig_rt_slot_of(a) == d->slot;
+
+	if (!a || !b)
+		return a | b;
+	if (own != (rig_rt_slot_of(b) == d->slot))
+		return own ? a : b;
+	return a < b ? a : b;
+}
+
+/* Of the list's memory; `hosts`: only of that which no budget counts. */
+static uint64_t holds_list(const struct rig_device *d, struct rig_rt_mem *list, bool hosts)
 {
 	uint64_t bits = 0;
 
-	for (; list && !bits; list = list->next)
-		bits = hosts && list->counted ? 0 : rig_rt_uses_pending(list);
+	for (; list; list = list->next)
+		if (!hosts || !list->counted)
+			bits = earlier(d, bits, rig_rt_uses_pending(list));
 	return bits;
 }
 
-/* An unreached point that holds dropped memory back, or 0. */
-static uint64_t holding_point(struct rig_device *d)
+/* An unreached point that holds memory back that was dropped, or that is cached, or what keeps some; or 0. */
+static uint64_t holding_point(struct rig_device *d, bool hosts)
 {
-	uint64_t bits;
-
-	rig_rt_lock(&d->memory);
-	bits = first_pending(d->store.waiting, false);
-	rig_rt_unlock(&d->memory);
-	return bits;
-}
-
-/* The same for memory of the host's, cached or dropped. */
-static uint64_t holding_hosts(struct rig_device *d)
-{
+	const struct rig_rt_deferred *deferred;
 	uint64_t bits;
 	unsigned i;
 
 	rig_rt_lock(&d->memory);
-	bits = first_pending(d->store.waiting, true);
-	for (i = 0; i < RT_BUCKETS && !bits; i++)
-		bits = first_pending(d->store.cache[i], true);
+	bits = holds_list(d, d->store.waiting, hosts);
+	for (i = 0; i < RT_BUCKETS; i++)
+		bits = earlier(d, bits, holds_list(d, d->store.cache[i], hosts));
+	for (deferred = d->store.deferred; deferred; deferred = deferred->next)
+		if ((!hosts || deferred->hosts) &&
+		        rig_rt_point_state(rig_rt_bits(d->slot, deferred->value)) == RT_PENDING)
+			bits = earlier(d, bits, rig_rt_bits(d->slot, deferred->value));
 	rig_rt_unlock(&d->memory);
 	return bits;
 }
 
-/* Memory of the host's is under one limit, whichever device's work holds it back. */
-static void await_hosts(void)
+static bool await_holder(struct rig_device *d, bool hosts)
 {
-	struct rig_device *d = NULL;
-	uint64_t bits;
+	uint64_t bits = holding_point(d, hosts);
 
-	while ((d = rig_rt_next(d)))
-		while ((bits = holding_hosts(d)) && !rig_rt_wait_bits(bits))
-			;
+	/* A loss of the holder keeps its memory; the next try answers. */
+	if (bits)
+		(void)rig_rt_wait_bits(bits);
+	return bits != 0;
 }
 
-int rig_rt_reclaim(struct rig_device *d, unsigned round, bool hosts)
+/* Memory of the host's is under one limit, whichever device's work holds it back. */
+static bool await_hosts(void)
 {
-	uint64_t bits;
+	struct rig_device *d = NULL;
+	bool waited = false;
+
+	while ((d = rig_rt_next(d)))
+		waited |= await_holder(d, true);
+	return waited;
+}
+
+bool rig_rt_may_fit(struct rig_device *d, uint64_t bytes)
+{
+	const struct rig_rt_deferred *deferred;
+	const struct rig_rt_mem *mem;
+	uint64_t back, live;
+	bool fits;
+
+	rig_rt_lock(&d->memory);
+	back = d->store.cached - d->store.uncounted;
+	for (mem = d->store.waiting; mem; mem = mem->next)
+		back += mem->counted ? mem->bytes : 0;
+	for (deferred = d->store.deferred; deferred; deferred = deferred->next)
+		back = deferred->bytes < UINT64_MAX - back ? back + deferred->bytes : UINT64_MAX;
+	live = back < d->store.held ? d->store.held - back : 0;
+	/* What another thread looks through just now is on no list. */
+	fits = d->store.nlooking || (live <= d->store.budget && bytes <= d->store.budget - live);
+	rig_rt_unlock(&d->memory);
+	return fits && bytes <= d->facts.budget;
+}
+
+int rig_rt_reclaim(struct rig_device *d, unsigned round, enum rig_rt_shortage what)
+{
+	bool waited = false;
 	int code;
 
-	if (round > 0) {
+	if (round && what == RT_SHORT_QUEUES) {
 		code = rig_rt_wait_value(d, rig_rt_submitted(d));
 		if (code)
 			return code;
-		/* A loss of the holder keeps its memory; the next try answers. */
-		while ((bits = holding_point(d)) && !rig_rt_wait_bits(bits))
-			;
-		if (hosts)
-			await_hosts();
+	} else if (round) {
+		waited = what == RT_SHORT_HOST ? await_hosts() : await_holder(d, false);
 	}
+	if (round >= RT_ROUNDS - 1 && !waited)
+		return -ENOMEM;
 	rig_rt_drain_all();
 	rig_rt_trim(d, 0);
-	if (hosts)
+	if (what == RT_SHORT_HOST)
 		give_hosts();
 	return rig_rt_is_live(d) ? 0 : rig_rt_lost_error(d);
 }

@@ -31,6 +31,8 @@ enum rig_rt_life {
 struct rig_rt_deferred {
 	struct rig_rt_deferred *next;
 	uint64_t value;
+	uint64_t bytes; /* that it gives back of what the device's budget counts, at most */
+	bool hosts;     /* whether it may give back memory of the host's */
 	void (*run)(struct rig_rt_deferred *deferred);
 };
 
@@ -59,6 +61,7 @@ struct rig_rt_store {
 	struct rig_rt_deferred *deferred;
 	/* Both lists' length, roughly, and from which on what is added looks through them. */
 	uint32_t nwaiting, look_at;
+	uint32_t nlooking; /* threads that took what waits off the lists to look through it */
 };
 
 #define RT_STAGES 2u

@@ -5,7 +5,7 @@
 
 #include "rt_device.h"
 
-/* Tries of an allocation, the first included, before it is refused (rig-behaviour: rounds). */
+/* Tries of an allocation, the first included, before it is refused where no work was waited for. */
 #define RT_ROUNDS 4u
 
 /* ---- Memory (stamp.c, memory.c, mapping.c, reclaim.c) ---- */
@@ -92,9 +92,17 @@ void rig_rt_drain(struct rig_device *d);
 void rig_rt_drain_all(void);
 /* Runs it when due, at once if it is. */
 void rig_rt_defer(struct rig_device *d, struct rig_rt_deferred *deferred);
-/* Gives memory back for the try after `round` (0, 1, ...): later rounds wait for work. `hosts`: memory of the
-   host, or room to map it, is short, so what other devices cached of that goes too. 0 or RIG_LOST. */
-int rig_rt_reclaim(struct rig_device *d, unsigned round, bool hosts);
+enum rig_rt_shortage {
+	RT_SHORT_DEVICE,
+	RT_SHORT_HOST, /* memory of the host, or room to map it: what other devices cached of that goes too */
+	RT_SHORT_QUEUES, /* any work may hold back what queues need to grow */
+};
+
+/* Gives memory back for the try after `round` (0, 1, ...): later rounds wait for work that holds some back, a
+   value each. 0, -ENOMEM (there is none, so another try would be as this one) or RIG_LOST. */
+int rig_rt_reclaim(struct rig_device *d, unsigned round, enum rig_rt_shortage what);
+/* Whether so many bytes of what the budget counts may fit once all work is done. */
+bool rig_rt_may_fit(struct rig_device *d, uint64_t bytes);
 /* Gives cached memory without uses to the driver until at most `keep` bytes are cached. */
 void rig_rt_trim(struct rig_device *d, uint64_t keep);
 #define RT_PAGE UINT64_C(4096)

@@ -45,6 +45,28 @@ static void end(struct rig_rt_deferred *deferred)
 	destroy(s);
 }
 
+/* What goes with it at most; what a program keeps with it may be anything. */
+static void set_deferred(struct rig_submission *s)
+{
+	struct rig_rt_deferred *deferred = &s->deferred;
+	uint32_t i;
+
+	deferred->run = end;
+	deferred->value = atomic_load_explicit(&s->last, memory_order_acquire);
+	deferred->bytes = s->kept ? UINT64_MAX : 0;
+	deferred->hosts = s->kept;
+	for (i = 0; i < s->nfixed; i++) {
+		const struct rig_rt_mem *mem = s->fixed[i]->mem;
+
+		if (mem && mem->counted && !s->kept)
+			deferred->bytes += mem->bytes;
+		if (mem && !mem->counted)
+			deferred->hosts = true;
+	}
+	for (i = 0; i < s->nimages && !s->kept; i++)
+		deferred->bytes += s->images[i]->code ? s->images[i]->code->bytes : 0;
+}
+
 int rig_submission_make(struct rig_device *device, const struct rig_description *description,
         struct rig_submission **submission)
 {
@@ -87,8 +109,7 @@ void rig_submission_put(struct rig_submission *submission)
 
 	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	s->deferred.run = end;
-	s->deferred.value = atomic_load_explicit(&s->last, memory_order_acquire);
+	set_deferred(s);
 	rig_rt_defer(s->device, &s->deferred);
 }
 

@@ -290,8 +290,8 @@ static int grow(struct rig_device *d, const struct rig_rt_job *job, uint32_t nwa
 		        &fault);
 		if (code == RIG_GROWN || code < 0)
 			return code;
-		code = round + 1 < RT_ROUNDS ? rig_rt_reclaim(d, round, false) : 0;
-		if (code)
+		code = rig_rt_reclaim(d, round, RT_SHORT_QUEUES);
+		if (code && code != -ENOMEM)
 			return code;
 	}
 	return rig_error_set(-ENOMEM, "%s: its queues need %llu bytes more to take this submission", d->name,

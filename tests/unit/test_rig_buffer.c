@@ -445,6 +445,81 @@ static void an_allocation_waits_for_work_that_holds_memory_back(void **state)
 #define USERS 6
 
 /* More users than the stamps of one chunk: the last of them is waited for too. */
+static void refuse_always(void *arg, enum polled_call call)
+{
+	struct bench *b = arg;
+
+	if (call == POLLED_ALLOC)
+		polled_fail(b->p, POLLED_ALLOC, 1, POLLED_REFUSES);
+}
+
+/* E-058: what cannot come is not waited for: endless work goes on. */
+static void an_allocation_that_no_work_can_make_room_for_is_refused_at_once(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b;
+	struct rig_buffer *live, *held, *more;
+	struct rig_submission *s;
+	struct rig_run_args *run;
+
+	(void)state;
+	o.hang_ms = 1;
+	o.sleep = POLLED_SLEEP_IDLE;
+	o.budget = o.memory = 8 * MIB;
+	b = help_open(&o);
+	live = help_buffer(b.d, 4 * MIB);
+	held = help_buffer(b.d, MIB);
+	polled_gate(b.p, polled_last(b.p));
+	/* Endless; all that it keeps, its fixed memory too, is 1 MiB. */
+	s = help_copy(b.d, 4096);
+	run = help_copy_run(s, held, held);
+	(void)help_submit(s, run);
+	rig_run_put(run);
+	rig_submission_put(s);
+	rig_buffer_put(held);
+	/* Over the budget with what is live, and with less than the work keeps. */
+	assert_int_equal(rig_buffer_create(b.d, RIG_DEVICE, 5 * MIB, &more), -ENOMEM);
+	assert_non_null(strstr(rig_error(), "free buffers"));
+	/* Over what the device has. */
+	rig_set_budget(b.d, 64 * MIB);
+	assert_int_equal(rig_buffer_create(b.d, RIG_DEVICE, 9 * MIB, &more), -ENOMEM);
+	/* Host memory that no work keeps, and more than the machine has. */
+	polled_hook(b.p, refuse_always, &b);
+	assert_int_equal(rig_buffer_create(b.d, RIG_PINNED, MIB, &more), -ENOMEM);
+	polled_hook(b.p, NULL, NULL);
+	assert_int_equal(rig_buffer_create(b.d, RIG_PINNED, UINT64_C(1) << 60, &more), -ENOMEM);
+	assert_int_equal(polled_count(b.p, POLLED_SLEEP), 0);
+	assert_false(rig_lost(b.d, NULL));
+	polled_gate(b.p, UINT64_MAX);
+	assert_int_equal(polled_run(b.p, 1), 1);
+	rig_buffer_put(live);
+	help_close(&b);
+}
+
+/* What comes first is waited for first, and no more than is needed. */
+static void an_allocation_waits_for_no_later_work_than_it_needs(void **state)
+{
+	struct polled_options o = help_options();
+	struct bench b;
+	struct rig_buffer *first, *second, *made;
+	struct rig_point early, late;
+
+	(void)state;
+	o.memory = o.budget = 8 * MIB;
+	b = help_open(&o);
+	first = help_buffer(b.d, 4 * MIB);
+	second = help_buffer(b.d, 4 * MIB);
+	assert_ok(rig_buffer_copy_async(first, 0, first, 4096, 100, &early));
+	assert_ok(rig_buffer_copy_async(second, 0, second, 4096, 100, &late));
+	rig_buffer_put(second);
+	rig_buffer_put(first);
+	made = help_buffer(b.d, 3 * MIB);
+	assert_int_equal(rig_reached(early), 1);
+	assert_int_equal(rig_reached(late), 0);
+	rig_buffer_put(made);
+	help_close(&b);
+}
+
 static void an_allocation_waits_for_every_device_that_holds_memory_back(void **state)
 {
 	struct polled_options o = help_options();
@@ -620,6 +695,8 @@ int main(void)
 	        cmocka_unit_test(host_addressed_memory_is_reused_only_once_its_work_is_done),
 	        cmocka_unit_test(the_budget_bounds_what_the_device_holds),
 	        cmocka_unit_test(an_allocation_waits_for_work_that_holds_memory_back),
+	        cmocka_unit_test(an_allocation_that_no_work_can_make_room_for_is_refused_at_once),
+	        cmocka_unit_test(an_allocation_waits_for_no_later_work_than_it_needs),
 	        cmocka_unit_test(an_allocation_waits_for_every_device_that_holds_memory_back),
 	        cmocka_unit_test(memory_waits_for_other_devices_uses),
 	        cmocka_unit_test(a_region_that_breaks_the_facts_is_freed_and_loses_the_device),
