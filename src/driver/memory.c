@@ -101,20 +101,28 @@ static int shared_on_board(struct rig_dev *dev, uint64_t bytes, bool user, struc
 	return 0;
 }
 
+/* A piece of an arena, all of which is in the tables. */
+static int take_arena(struct rig_dev *dev, uint64_t bytes, struct rig_dma *dma)
+{
+	int err = rig_dma_alloc(dev->pci, bytes, RIG_PAGE, dma);
+
+	if (err)
+		return err;
+	err = rig_dev_map_arena(dev, dma->arena_iova, dma->arena_bytes);
+	if (err)
+		rig_dma_refuse(dev->pci, dma);
+	return err;
+}
+
 /* Where board memory is not mapped, host memory serves, which no table maps for work unless it must reach
    it. */
 static int shared_on_host(struct rig_dev *dev, uint64_t bytes, bool user, struct rig_shared *shared)
 {
-	int err = rig_dma_alloc(dev->pci, bytes, RIG_PAGE, &shared->dma);
+	int err = user ? take_arena(dev, bytes, &shared->dma)
+	               : rig_dma_alloc_alone(dev->pci, bytes, &shared->dma);
 
 	if (err)
 		return err;
-	if (user)
-		err = rig_dev_map_arena(dev, shared->dma.iova, bytes);
-	if (err) {
-		rig_dma_free(dev->pci, &shared->dma);
-		return err;
-	}
 	shared->host = shared->dma.host;
 	shared->step_address = dev->facts.system_address + shared->dma.iova;
 	shared->va = user ? dev->facts.system_va + shared->dma.iova : 0;
@@ -177,15 +185,10 @@ static int alloc_board(struct rig_dev *dev, struct rig_region *region)
 
 static int alloc_pinned(struct rig_dev *dev, struct rig_region *region)
 {
-	int err = rig_dma_alloc(dev->pci, region->bytes, RIG_PAGE, &region->dma);
+	int err = take_arena(dev, region->bytes, &region->dma);
 
 	if (err)
 		return err;
-	err = rig_dev_map_arena(dev, region->dma.iova, region->bytes);
-	if (err) {
-		rig_dma_free(dev->pci, &region->dma);
-		return err;
-	}
 	region->address = dev->facts.system_va + region->dma.iova;
 	region->host = region->dma.host;
 	return 0;

@@ -39,10 +39,10 @@ static int map(struct rig_pci *f, struct rig_arena *arena)
 static int open_arena(struct rig_pci *f, uint64_t bytes, struct rig_arena **out)
 {
 	struct rig_arenas *a = &f->arenas;
-	struct rig_arena *arena;
+	struct rig_arena *arena, **last = &a->first;
 	int err;
 
-	if (!rig_align_up(next_size(a, bytes), f->info.dma_page, &bytes))
+	if (!rig_align_up(bytes, f->info.dma_page, &bytes))
 		return rig_vfio_fail(ENOMEM, NULL, "more DMA memory than there are addresses");
 	if (a->limit && (a->bytes > a->limit || bytes > a->limit - a->bytes))
 		return rig_vfio_fail(ENOSPC, "raise arena_limit",
@@ -61,8 +61,9 @@ static int open_arena(struct rig_pci *f, uint64_t bytes, struct rig_arena **out)
 		err = rig_vfio_fail(err, NULL, "a DMA arena's allocator");
 		goto unmap;
 	}
-	arena->next = a->first;
-	a->first = arena;
+	while (*last)
+		last = &(*last)->next;
+	*last = arena;
 	a->bytes += arena->mem.bytes;
 	memcpy(a->pages, arena->mem.text, sizeof(a->pages));
 	*out = arena;
@@ -108,33 +109,74 @@ static int take(struct rig_arena *arena, uint64_t bytes, uint64_t align, struct 
 	        .fd = arena->mem.fd,
 	        .fd_offset = off,
 	        .handle = arena,
+	        .arena_iova = arena->iova,
+	        .arena_bytes = arena->mem.bytes,
 	};
 	return 0;
+}
+
+static int take_new(struct rig_pci *f, uint64_t size, uint64_t bytes, uint64_t align, struct rig_dma *out)
+{
+	struct rig_arena *arena;
+	int err = open_arena(f, size, &arena);
+
+	if (err)
+		return err;
+	/* Arenas lie on RIG_HUGEMEM_ALIGN, the largest align, so their start fits whatever is asked. */
+	err = take(arena, bytes, align, out);
+	return err ? rig_vfio_fail(err, NULL, "a piece of a new DMA arena") : 0;
 }
 
 int rig_arena_alloc(struct rig_pci *f, uint64_t bytes, uint64_t align, struct rig_dma *out)
 {
 	struct rig_arena *arena;
-	int err;
 
 	for (arena = f->arenas.first; arena; arena = arena->next) {
-		if (take(arena, bytes, align, out) == 0)
+		if (!arena->alone && rig_tlsf_free_bytes(arena->pieces) >= bytes &&
+		        take(arena, bytes, align, out) == 0)
 			return 0;
 	}
-	/* Arenas lie on RIG_HUGEMEM_ALIGN, the largest align, so their start fits whatever is asked. */
-	err = open_arena(f, bytes, &arena);
-	if (err)
-		return err;
-	err = take(arena, bytes, align, out);
-	return err ? rig_vfio_fail(err, NULL, "a piece of a new DMA arena") : 0;
+	return take_new(f, next_size(&f->arenas, bytes), bytes, align, out);
 }
 
-void rig_arena_free(struct rig_pci *f, struct rig_dma *dma)
+int rig_arena_alloc_alone(struct rig_pci *f, uint64_t bytes, struct rig_dma *out)
+{
+	int err = take_new(f, bytes, bytes, 0, out);
+
+	if (!err)
+		((struct rig_arena *)out->handle)->alone = true;
+	return err;
+}
+
+static bool is_empty(const struct rig_arena *arena)
+{
+	return rig_tlsf_pieces(arena->pieces) == 0;
+}
+
+/* The newest of the empty ones if there are two: one is kept for what is asked next. */
+static struct rig_arena *surplus(const struct rig_arenas *a)
+{
+	struct rig_arena *arena, *last = NULL;
+	unsigned n = 0;
+
+	for (arena = a->first; arena; arena = arena->next)
+		if (is_empty(arena)) {
+			last = arena;
+			n++;
+		}
+	return n > 1 ? last : NULL;
+}
+
+void rig_arena_free(struct rig_pci *f, struct rig_dma *dma, bool spare)
 {
 	struct rig_arena *arena = dma->handle;
 
 	(void)rig_tlsf_free(arena->pieces, dma->iova);
-	if (rig_tlsf_pieces(arena->pieces) == 0 && arena->mem.bytes > f->arenas.step)
+	if (!is_empty(arena))
+		return;
+	if (spare && !arena->alone && arena->mem.bytes <= f->arenas.step)
+		arena = surplus(&f->arenas);
+	if (arena)
 		close_arena(f, arena);
 }
 

@@ -131,16 +131,41 @@ int rig_dma_alloc(struct rig_pci *f, uint64_t bytes, uint64_t align, struct rig_
 	return err;
 }
 
-void rig_dma_free(struct rig_pci *f, struct rig_dma *dma)
+int rig_dma_alloc_alone(struct rig_pci *f, uint64_t bytes, struct rig_dma *out)
+{
+	int err;
+
+	*out = (struct rig_dma){.fd = -1};
+	if (bytes == 0)
+		return rig_vfio_fail(EINVAL, NULL, "DMA memory of 0 bytes");
+	if (rig_gone_is(&f->gone))
+		return rig_gone_fail(&f->gone);
+	pthread_mutex_lock(&f->dma_lock);
+	err = rig_arena_alloc_alone(f, bytes, out);
+	pthread_mutex_unlock(&f->dma_lock);
+	return err;
+}
+
+static void give(struct rig_pci *f, struct rig_dma *dma, bool spare)
 {
 	if (!dma || !dma->handle)
 		return;
 	if (!f->orphan) {
 		pthread_mutex_lock(&f->dma_lock);
-		rig_arena_free(f, dma);
+		rig_arena_free(f, dma, spare);
 		pthread_mutex_unlock(&f->dma_lock);
 	}
 	*dma = (struct rig_dma){.fd = -1};
+}
+
+void rig_dma_free(struct rig_pci *f, struct rig_dma *dma)
+{
+	give(f, dma, true);
+}
+
+void rig_dma_refuse(struct rig_pci *f, struct rig_dma *dma)
+{
+	give(f, dma, false);
 }
 
 const char *rig_dma_pages(const struct rig_pci *f)

@@ -35,6 +35,9 @@ struct rig_dma {
 	int fd;             /* the memory's descriptor, -1 if it has none; owned by whoever made the memory */
 	uint64_t fd_offset; /* of host in fd */
 	void *handle;       /* the library's; NULL: nothing to free */
+	/* Of rig_dma_alloc: the mapping that it is a piece of. What else must be told of memory, such as a
+	   device's own tables, is told of that once. */
+	uint64_t arena_iova, arena_bytes;
 };
 
 /* Bits of address that the function can put on the bus, 12 to 64; 64 until it is set. Set it before the first
@@ -47,8 +50,14 @@ int rig_pci_set_dma_mask(struct rig_pci *f, unsigned bits);
  * bytes. */
 int rig_dma_alloc(struct rig_pci *f, uint64_t bytes, uint64_t align, struct rig_dma *out);
 
+/* The same in a mapping of its own, at a page start, which goes with it: for what no table that maps the
+ * other memory may reach. */
+int rig_dma_alloc_alone(struct rig_pci *f, uint64_t bytes, struct rig_dma *out);
+
 /* Returns it to its arena. The device must be done with it. *dma is cleared; a cleared one is allowed. */
 void rig_dma_free(struct rig_pci *f, struct rig_dma *dma);
+/* The same of memory that is of no use where it lies: its arena does not stay for it. */
+void rig_dma_refuse(struct rig_pci *f, struct rig_dma *dma);
 
 /* Maps bytes of fd from offset on. offset and bytes: multiples of rig_pci_info.dma_page. host is where the
  * caller has mapped the same bytes, kept in out and used if the far side cannot map fd itself; it may be NULL

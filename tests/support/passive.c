@@ -84,6 +84,7 @@ static void make_fake(struct passive *p, const struct passive_options *options)
 	        .bdf = options->bdf,
 	        .bus = {[RVX1_BAR_MEMORY] = options->bus},
 	        .exports = options->exports,
+	        .dma_maps = options->dma_maps,
 	        .peers = options->exports ? RIG_VFIO_PEERS_DMABUF : RIG_VFIO_PEERS_NONE,
 	        .hook = hook,
 	        .hook_arg = p};

@@ -27,6 +27,7 @@ struct passive_options {
 	bool exports;                  /* its BARs as dma-bufs */
 	bool dmabuf;                   /* the driver's option */
 	uint32_t word;                 /* beside the one of other devices */
+	uint64_t dma_maps;             /* that the fake takes; 0: 64 */
 	uint32_t queues;               /* 0: 2 */
 	uint64_t clock_hz;             /* 0: the board has no clock; else passive_clock shows it */
 	const struct rig_board *board; /* another port of it; NULL: RVX-1's */

@@ -168,6 +168,39 @@ static void board_memory_runs_out_and_comes_back(void **state)
 	assert_true(first > 50);
 }
 
+/* The last thing that lacks is a page for tables, or the mapping of an arena. */
+static void pinned_memory_runs_out_and_comes_back_all_of_it(void **state)
+{
+	enum { PAGES = 5, MAPS = 8, MOST = 256 };
+	const struct passive_options options = {.dma_maps = MAPS};
+	struct rig_region *regions[MOST];
+	unsigned n, round, first = 0, i;
+	uint64_t pa[PAGES], other;
+	void *region;
+
+	(void)state;
+	teardown(NULL);
+	open_with(&options);
+	for (i = 0; i < PAGES; i++)
+		assert_int_equal(rig_dev_take(t.dev, RIG_POOL_BOOT, RIG_PAGE, RIG_PAGE, &pa[i]), 0);
+	while (!rig_dev_take(t.dev, RIG_POOL_BOOT, RIG_PAGE, RIG_PAGE, &other))
+		;
+	for (i = 0; i < PAGES; i++)
+		rig_dev_give(t.dev, pa[i]);
+	for (round = 0; round < 3; round++) {
+		for (n = 0; n < MOST && !m->alloc(t.device, RIG_PINNED, 1 << 20, &region, &fault); n++)
+			regions[n] = region;
+		if (!round)
+			first = n;
+		assert_int_equal(n, first);
+		while (n)
+			give(regions[--n]);
+	}
+	/* One empty arena stays, for what is asked next. */
+	assert_true(rig_fake_maps(t.fake) <= 2);
+	assert_true(first > 10 && first < MOST);
+}
+
 static void what_the_host_cannot_see_is_handed_out_first(void **state)
 {
 	struct passive_options options = {.aperture = 16ull << 20};
@@ -497,6 +530,7 @@ int main(void)
 	        CASE(every_region_is_aligned_in_both_addresses),
 	        CASE(wrong_requests_are_refused_with_their_bounds),
 	        CASE(board_memory_runs_out_and_comes_back),
+	        CASE(pinned_memory_runs_out_and_comes_back_all_of_it),
 	        CASE(what_the_host_cannot_see_is_handed_out_first),
 	        CASE(bus_addresses_cover_the_region_and_are_never_given_to_other_memory),
 	        CASE(pinned_memory_has_no_bus_address_and_says_why),

@@ -136,7 +136,60 @@ static void arenas_grow_and_a_large_one_goes_back(void **state)
 	assert_int_equal(after.maps, 1);
 	assert_int_equal(rig_fake_maps(t.fake), 1);
 	rig_dma_free(t.pci, &small);
-	assert_int_equal(rig_fake_maps(t.fake), 1); /* ordinary arenas stay */
+	assert_int_equal(rig_fake_maps(t.fake), 1); /* one that is empty stays */
+}
+
+static void freed_memory_serves_again_and_all_but_one_of_the_emptied_arenas_go_back(void **state)
+{
+	enum { N = 40 };
+	struct rig_dma d[N], again;
+	struct rig_pci_stats full, now;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < N; i++)
+		d[i] = alloc(MIB, 4096);
+	rig_pci_stats(t.pci, &full);
+	assert_true(full.maps >= 5);
+	/* In whichever arena it is. */
+	for (i = 0; i < N; i++) {
+		rig_dma_free(t.pci, &d[i]);
+		again = alloc(MIB, 4096);
+		rig_pci_stats(t.pci, &now);
+		assert_int_equal(now.maps, full.maps);
+		d[i] = again;
+	}
+	for (i = 0; i < N; i++)
+		rig_dma_free(t.pci, &d[i]);
+	rig_pci_stats(t.pci, &now);
+	assert_int_equal(now.maps, 1);
+	assert_true(now.arena_bytes <= 2 * MIB);
+	/* No message for what fits the one that stayed, and none is kept that was refused. */
+	again = alloc(MIB, 4096);
+	rig_dma_refuse(t.pci, &again);
+	assert_int_equal(rig_fake_maps(t.fake), 0);
+}
+
+static void memory_alone_shares_its_mapping_with_none_and_takes_it_along(void **state)
+{
+	struct rig_dma alone, other[2];
+	unsigned i;
+
+	(void)state;
+	assert_int_equal(rig_dma_alloc_alone(t.pci, 8192, &alone), 0);
+	assert_int_equal(alone.arena_iova, alone.iova);
+	assert_int_equal(alone.iova % 4096, 0);
+	other[0] = alloc(64, 0);
+	other[1] = alloc(MIB / 2, 0);
+	for (i = 0; i < 2; i++)
+		assert_true(other[i].arena_iova != alone.arena_iova &&
+		            other[i].arena_iova == other[0].arena_iova);
+	assert_int_equal(rig_fake_maps(t.fake), 2);
+	rig_dma_free(t.pci, &alone);
+	assert_int_equal(rig_fake_maps(t.fake), 1);
+	for (i = 0; i < 2; i++)
+		rig_dma_free(t.pci, &other[i]);
+	assert_int_equal(rig_dma_alloc_alone(t.pci, 0, &alone), -EINVAL);
 }
 
 static void pieces_never_overlap(void **state)
@@ -331,6 +384,8 @@ int main(void)
 	        ON_FAKE(alignment_holds_for_both_addresses),
 	        ON_FAKE(new_memory_is_zero),
 	        ON_FAKE(arenas_grow_and_a_large_one_goes_back),
+	        ON_FAKE(freed_memory_serves_again_and_all_but_one_of_the_emptied_arenas_go_back),
+	        ON_FAKE(memory_alone_shares_its_mapping_with_none_and_takes_it_along),
 	        ON_FAKE(pieces_never_overlap),
 	        cmocka_unit_test(a_limit_on_arenas_is_named),
 	        ON_FAKE(sizes_and_alignments_that_are_none_are_refused),
