@@ -2,8 +2,8 @@
 /*
  * The main loop. Everything happens in slices of some ten microseconds: messages, the processor, each busy
  * engine, interrupts. What the processor waits for may be a plain store to mapped memory, which nothing
- * announces: an idle board looks again and again, first at once, then after naps that grow to a millisecond
- * (manual, sections 5.2 and 9: at the latest then).
+ * announces: an idle board looks again and again, first at once, then after naps that grow to a millisecond,
+ * and after a second without work to ten (manual, sections 5.2 and 9: at the latest then).
  */
 #include "rvx_state.h"
 
@@ -14,6 +14,7 @@
 #define SPIN_NS           50000ull
 #define FIRST_NAP_NS      50000ull
 #define LONGEST_NAP_NS    1000000ull
+#define STILL_NAP_NS      10000000ull
 #define NS_PER_MS         1000000ull
 #define NS_PER_S          1000000000ull
 #define STEP_INSTRUCTIONS 32768u
@@ -40,6 +41,16 @@ static uint64_t read_doorbells(const struct rvx_board *board)
 static bool is_busy(const struct rvx_engine *engine)
 {
 	return rvx_engine_state(engine) == RVX1_ENGINE_RUNNING;
+}
+
+/* A queue may wait for a word of the host, whose change nothing announces either. */
+static bool has_packets(const struct rvx_board *board)
+{
+	for (uint32_t q = 0; q < board->config.queues; q++)
+		if (rvx_load64(rvx_status(board) + RVX1_STATUS_QUEUE + q * RVX1_STATUS_PITCH) !=
+		        rvx_load64(board->doorbells.host + q * RVX1_DOORBELL_PITCH))
+			return true;
+	return false;
 }
 
 /* One slice of each busy engine; a change of state is news for the processor. */
@@ -119,8 +130,9 @@ static uint64_t rest_for(struct rvx_board *board, struct rest *rest, uint64_t no
 	if (now_ns - rest->since_ns < SPIN_NS)
 		return 0;
 	uint64_t ns = nap_length(board, rest, now_ns);
-	if (rest->nap_ns < LONGEST_NAP_NS)
-		rest->nap_ns = rest->nap_ns * 2 < LONGEST_NAP_NS ? rest->nap_ns * 2 : LONGEST_NAP_NS;
+	bool still = now_ns - rest->since_ns >= NS_PER_S && !has_packets(board);
+	uint64_t longest = still ? STILL_NAP_NS : LONGEST_NAP_NS;
+	rest->nap_ns = rest->nap_ns * 2 < longest ? rest->nap_ns * 2 : longest;
 	return ns;
 }
 

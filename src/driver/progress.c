@@ -3,8 +3,8 @@
  * Progress: who sees that a value completed, raises the word and wakes sleepers.
  *
  * A waiter looks itself for a while. The poller, one thread a device, looks when the function's interrupt
- * says so, and every POLLER_MS in case an interrupt was lost; it leaves the interrupt armed, so that submit
- * need not wake it.
+ * says so, and every POLLER_MS (STILL_MS on a device that has been idle for a while) in case an interrupt was
+ * lost; it leaves the interrupt armed, so that submit need not wake it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,6 +24,8 @@
 /* A waiter looks itself for SPIN_NS before it blocks: waking it, by interrupt and poller, takes some 30 us,
    which adds little to a wait that took so long already. */
 #define POLLER_MS        10
+#define STILL_MS         100
+#define STILL_AFTER_NS   RIG_NS_PER_S
 #define POLLER_BURST_NS  (50 * RIG_NS_PER_US) /* it looks on so long after the last change */
 #define SPIN_NS          RIG_NS_PER_MS
 #define NO_VECTOR_NAP_MS 1 /* the poller's pace on a function without interrupts */
@@ -250,13 +252,24 @@ static bool rest(struct pollfd polled[POLLED], int ms)
 	return fired;
 }
 
+/* How long to rest. `*since`: when work was last out, kept here. */
+static int nap_ms(const struct rig_dev *dev, uint64_t seen, uint64_t *since)
+{
+	uint64_t now = rig_clock_ns();
+
+	if (!dev->facts.vectors)
+		return NO_VECTOR_NAP_MS;
+	if (!*since || seen < atomic_load_explicit(&dev->submitted, memory_order_relaxed))
+		*since = now;
+	return now - *since < STILL_AFTER_NS ? POLLER_MS : STILL_MS;
+}
+
 static void *poller(void *arg)
 {
 	struct rig_dev *dev = arg;
 	struct rig_stall stall = {0};
 	struct pollfd polled[POLLED];
-	int nap = dev->facts.vectors ? POLLER_MS : NO_VECTOR_NAP_MS;
-	uint64_t seen = look(dev);
+	uint64_t seen = look(dev), since = 0;
 
 	rig_dev_wake(dev); /* who slept before this thread ran */
 	list_polled(dev, polled);
@@ -267,7 +280,9 @@ static void *poller(void *arg)
 		/* Looked at once more after arming, so that what completed in between is not left to the
 		   timeout. */
 		busy = look(dev) != seen || rig_dev_check_fault(dev);
-		busy = rest(polled, busy ? 0 : nap) || busy;
+		busy = rest(polled, busy ? 0 : nap_ms(dev, seen, &since)) || busy;
+		if (busy)
+			since = 0;
 		rig_dev_times_tick(dev);
 		rig_dev_watch(dev, &stall);
 		if (rig_dev_check_fault(dev))

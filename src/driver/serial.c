@@ -18,10 +18,11 @@
 #define QUEUE_UNITS 1024u /* operations and steps that a device holds */
 
 /* The first between two looks at another device's word; then doubling. */
-#define WORD_NAP_NS  (50 * RIG_NS_PER_US)
-#define LOOK_NAP_NS  RIG_NS_PER_MS        /* between two looks at an operation that no interrupt ends */
-#define IDLE_NAP_NS  (10 * RIG_NS_PER_MS) /* where an interrupt or a submission ends it: they may be lost */
-#define NAPS_A_CHECK 1024u                /* a worker that never sleeps looks for faults so often */
+#define WORD_NAP_NS      (50 * RIG_NS_PER_US)
+#define LOOK_NAP_NS      RIG_NS_PER_MS         /* between two looks at an operation that no interrupt ends */
+#define OPERATION_NAP_NS (10 * RIG_NS_PER_MS)  /* where an interrupt ends it, which may be lost */
+#define IDLE_NAP_NS      (100 * RIG_NS_PER_MS) /* where a submission ends it */
+#define NAPS_A_CHECK     1024u                 /* a worker that never sleeps looks for faults so often */
 
 enum unit_kind { UNIT_NOP, UNIT_WAIT, UNIT_RELEASE, UNIT_OPERATIONS };
 
@@ -263,7 +264,7 @@ static bool run_operation(struct rig_dev *dev, const void *op)
 		if (ended(dev))
 			return false;
 		unmask(dev);
-		nap(dev, dev->facts.vectors ? IDLE_NAP_NS : LOOK_NAP_NS);
+		nap(dev, dev->facts.vectors ? OPERATION_NAP_NS : LOOK_NAP_NS);
 	}
 	if (err) {
 		rig_dev_set_fault(dev, "an operation failed: %s", rig_error());

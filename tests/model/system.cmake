@@ -9,6 +9,5 @@ rig_test(test_system_rigctl SOURCES test_system_rigctl.c LINKS test_system PkgCo
 rig_test(test_system_examples SOURCES test_system_examples.c LINKS test_system PkgConfig::LIBPNG LABEL model
   DEPENDS rvx1-model firmware example_hello example_filter example_matmul example_timelines
     example_files)
-# Measures processor time.
-rig_test(test_system_idle SOURCES test_system_idle.c LINKS test_system LABEL model SERIAL
+rig_test(test_system_idle SOURCES test_system_idle.c LINKS test_system LABEL model
   DEPENDS rvx1-model firmware test_kernels)
