@@ -181,8 +181,12 @@ struct rig_dev {
 	struct rig_vfio_record record;
 };
 
-/* port.c */
-int rig_port_init(struct rig_dev *dev);
+/* check.c: 0, or -EINVAL with the field's name and what it must be. */
+/* Before anything of the table is called. */
+int rig_dev_check_table(const struct rig_board *board);
+/* After describe; of a serial board after the driver completed its facts. */
+int rig_dev_check_facts(
+        struct rig_port *port, const struct rig_board *board, const struct rig_board_facts *facts);
 
 /* space.c: tables. Under dev->lock. On a board without tables they do nothing. */
 int rig_dev_space_open(struct rig_dev *dev);

@@ -190,7 +190,9 @@ static int boot(struct rig_dev *dev)
 		tell(dev, "boot stage ", dev->board->stages[i].name);
 	}
 	err = dev->board->describe(&dev->port, &dev->facts);
-	return err ? err : rig_dev_serial_describe(dev);
+	if (!err)
+		err = rig_dev_serial_describe(dev);
+	return err ? err : rig_dev_check_facts(&dev->port, dev->board, &dev->facts);
 }
 
 /* A function that a killed process left may still run; what it was doing ends here. */
@@ -315,10 +317,13 @@ int rig_driver_make(struct rig_pci *pci, const struct rig_board *board,
 			options->released(options->process);
 		return -ENOMEM;
 	}
-	err = bring_up(dev, word);
+	err = rig_dev_check_table(board);
+	if (!err)
+		err = bring_up(dev, word);
 	if (err) {
 		snprintf(why, why_bytes, "%s", rig_error());
-		dev->board->halt(&dev->port);
+		if (board->halt)
+			board->halt(&dev->port);
 		rig_pci_bus_master(pci, false);
 		release(dev);
 		return err;

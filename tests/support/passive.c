@@ -27,7 +27,12 @@ static void put64(uint8_t *regs, uint64_t at, uint64_t value)
 	memcpy(regs + at, &value, sizeof(value));
 }
 
-/* An invalidation is complete at once, and FW_STATE follows CP_CTRL. */
+static void acknowledge(struct passive *p)
+{
+	memcpy(p->regs + RVX1_INV_ACK, p->regs + RVX1_INV_REQUEST, sizeof(uint32_t));
+}
+
+/* FW_STATE follows CP_CTRL. */
 static void hook(void *arg, struct rig_fake_access *a)
 {
 	struct passive *p = arg;
@@ -39,13 +44,20 @@ static void hook(void *arg, struct rig_fake_access *a)
 		memcpy(a->data, &clock, sizeof(clock));
 	}
 
+	if (a->region == RIG_VFIO_BAR0 && !a->write && a->offset == RVX1_INV_ACK && p->late_ack &&
+	        ++p->ack_reads == p->late_ack)
+		acknowledge(p);
 	if (a->write && p->word)
 		__atomic_store_n(&p->word_at_write, rig_word_load(p->word), __ATOMIC_RELAXED);
 	if (a->region != RIG_VFIO_BAR0 || !a->write || a->len != sizeof(value))
 		return;
 	memcpy(&value, a->data, sizeof(value));
-	if (a->offset == RVX1_INV_REQUEST)
-		put32(p->regs, RVX1_INV_ACK, value);
+	if (a->offset == RVX1_INV_REQUEST) {
+		put32(p->regs, RVX1_INV_REQUEST, value);
+		p->ack_reads = 0;
+		if (!p->late_ack)
+			acknowledge(p);
+	}
 	if (a->offset == RVX1_CP_CTRL) {
 		put32(p->regs, RVX1_CP_STATE, value & RVX1_CP_CTRL_RUN ? RVX1_CP_RUNNING : RVX1_CP_RESET);
 		put32(p->regs, RVX1_STATUS + RVX1_STATUS_CP,
@@ -99,6 +111,9 @@ static void make_fake(struct passive *p, const struct passive_options *options)
 	p->regs = rig_fake_memory(p->fake, RVX1_BAR_REGS);
 	p->memory = rig_fake_memory(p->fake, RVX1_BAR_MEMORY);
 	p->doorbells = rig_fake_memory(p->fake, RVX1_BAR_DOORBELL);
+	if (options->dirty)
+		memset(p->memory, PASSIVE_DIRT, PASSIVE_MEMORY);
+	p->late_ack = options->late_ack;
 	put32(rig_fake_memory(p->fake, RIG_VFIO_CONFIG), CONFIG_BAR2, BAR_WIDE_PREFETCH);
 	fill_registers(p, options);
 }
@@ -125,6 +140,7 @@ int passive_make(struct passive *p, const struct passive_options *options, uint6
 	ops.tells = options->tells;
 	driver.store = options->store;
 	driver.dmabuf = options->dmabuf;
+	driver.pinned = options->pinned;
 	driver.firmware_dir = options->firmware_dir;
 	p->word = rig_words() + 1 + options->word;
 	__atomic_store_n((uint64_t *)p->word, options->start, __ATOMIC_RELEASE);

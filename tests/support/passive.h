@@ -14,6 +14,7 @@
 #include "rvx1/regs.h"
 
 #define PASSIVE_MEMORY (64ull << 20)
+#define PASSIVE_DIRT   0xA5
 
 struct passive_options {
 	uint64_t aperture; /* 0: all of the memory */
@@ -22,14 +23,17 @@ struct passive_options {
 	bool tells;        /* nobody need ask whether the function is there */
 	uint64_t start;    /* what the word holds when the device is made */
 	const char *firmware_dir;
-	const char *bdf;               /* of a function on a bus; NULL: a simulated one */
-	uint64_t bus;                  /* of its memory */
-	bool exports;                  /* its BARs as dma-bufs */
-	bool dmabuf;                   /* the driver's option */
-	uint32_t word;                 /* beside the one of other devices */
-	uint64_t dma_maps;             /* that the fake takes; 0: 64 */
-	uint32_t queues;               /* 0: 2 */
-	uint64_t clock_hz;             /* 0: the board has no clock; else passive_clock shows it */
+	const char *bdf;   /* of a function on a bus; NULL: a simulated one */
+	uint64_t bus;      /* of its memory */
+	bool exports;      /* its BARs as dma-bufs */
+	bool dmabuf;       /* the driver's option */
+	uint32_t word;     /* beside the one of other devices */
+	bool dirty;        /* its memory is full of PASSIVE_DIRT */
+	bool pinned;       /* the poller never sleeps */
+	unsigned late_ack; /* an invalidation is complete at so many reads of INV_ACK; 0: at once */
+	uint64_t dma_maps; /* that the fake takes; 0: 64 */
+	uint32_t queues;   /* 0: 2 */
+	uint64_t clock_hz; /* 0: the board has no clock; else passive_clock shows it */
 	const struct rig_board *board; /* another port of it; NULL: RVX-1's */
 	uint64_t fail_allocation;      /* the k-th allocation of taking and making fails; 0: none */
 };
@@ -43,6 +47,7 @@ struct passive {
 	char why[512];
 	int released;
 	uint64_t clock_hz, epoch_ns;
+	unsigned late_ack, ack_reads;
 	uint64_t word_at_write; /* what the word showed at the last store to the function */
 };
 
