@@ -247,8 +247,8 @@ RIG_API int rig_buffer_dma(struct rig_buffer *buffer, struct rig_dma_answer *ans
 RIG_API int rig_buffer_write(struct rig_buffer *buffer, uint64_t offset, const void *src, uint64_t bytes);
 RIG_API int rig_buffer_read(struct rig_buffer *buffer, uint64_t offset, void *dst, uint64_t bytes);
 
-/* Copies between buffers, of any devices. The ranges may overlap only if they are disjoint or equal. Blocks
-   until the bytes have moved. */
+/* Copies between buffers, of any devices. Blocks until the bytes have moved. -EINVAL: out of bounds, or two
+   ranges of one memory (of one buffer, say, or of two views) that overlap and are not the same. */
 RIG_API int rig_buffer_copy(struct rig_buffer *dst, uint64_t dst_offset, struct rig_buffer *src,
         uint64_t src_offset, uint64_t bytes);
 
@@ -288,6 +288,7 @@ struct rig_words_work {
 	uint32_t count; /* at least 1 */
 };
 
+/* Bytes that both sides reach are unspecified afterwards. */
 struct rig_copy_work {
 	struct rig_side dst, src; /* src unused by a fill */
 	uint64_t row_bytes;       /* at least 1 */

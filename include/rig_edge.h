@@ -169,7 +169,7 @@ struct rig_copy_side {
 };
 
 /* The fields may differ from room to submit and from call to call, as slots do: a driver decides again each
- * time. */
+ * time. Bytes of the destination that are also the source's are unspecified afterwards. */
 struct rig_copy_part {
 	struct rig_copy_side dst, src; /* src unused by a fill */
 	uint64_t row_bytes, rows;      /* at least 1 each */

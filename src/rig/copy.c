@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "rt.h"
@@ -295,6 +296,19 @@ static int copy_io(const struct copy *c)
 	return to ? copy_to_io(c) : copy_from_io(c);
 }
 
+/* Ranges of one memory, by whichever buffers; bounds were checked. */
+static int check_overlap(const struct copy *c)
+{
+	uint64_t dst = c->dst->offset + c->dst_offset, src = c->src->offset + c->src_offset;
+
+	if (c->dst->mem != c->src->mem || dst == src || dst >= src + c->bytes || src >= dst + c->bytes)
+		return 0;
+	return rig_error_set(-EINVAL,
+	        "a copy of %" PRIu64 " bytes within one memory from %" PRIu64 " to %" PRIu64
+	        ": the ranges overlap; they must be disjoint or equal",
+	        c->bytes, src, dst);
+}
+
 static int check(const struct copy *c)
 {
 	int code = rig_rt_given2(c->dst, "dst", c->src, "src");
@@ -303,6 +317,8 @@ static int check(const struct copy *c)
 		code = rig_rt_buffer_bounds(c->dst, "copy to", c->dst_offset, c->bytes);
 	if (!code)
 		code = rig_rt_buffer_bounds(c->src, "copy from", c->src_offset, c->bytes);
+	if (!code)
+		code = check_overlap(c);
 	if (!code)
 		code = rig_rt_buffer_usable(c->dst);
 	return code ? code : rig_rt_buffer_usable(c->src);

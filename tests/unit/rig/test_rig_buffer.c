@@ -421,6 +421,51 @@ static void the_budget_bounds_what_the_device_holds(void **state)
 	help_close(&b);
 }
 
+/* Between any two buffers of one memory, host-addressed or not. */
+static void a_copy_within_one_memory_is_refused_where_the_ranges_overlap(void **state)
+{
+	static const struct {
+		uint64_t dst, src, bytes;
+		bool refused;
+	} cases[] = {
+	        {0, 64, 64, false},
+	        {64, 0, 64, false},
+	        {32, 32, 64, false},
+	        {0, 63, 64, true},
+	        {63, 0, 64, true},
+	        {0, 1, 128, true},
+	        {0, 1, 0, false},
+	};
+	static const enum rig_memory kinds[] = {RIG_DEVICE, RIG_PINNED};
+	struct polled_options o = help_options();
+	struct bench b = help_open(&o);
+	size_t i, k;
+
+	(void)state;
+	for (k = 0; k < 2; k++) {
+		struct rig_buffer *whole, *view;
+		struct rig_point point;
+
+		assert_ok(rig_buffer_create(b.d, kinds[k], 4096, &whole));
+		assert_ok(rig_buffer_view(whole, 1000, 1000, &view));
+		for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+			int want = cases[i].refused ? -EINVAL : 0;
+
+			assert_int_equal(rig_buffer_copy(whole, 1000 + cases[i].dst, view, cases[i].src,
+			                         cases[i].bytes),
+			        want);
+			assert_int_equal(rig_buffer_copy_async(view, cases[i].dst, view, cases[i].src,
+			                         cases[i].bytes, &point),
+			        want);
+			if (want)
+				assert_non_null(strstr(rig_error(), "the ranges overlap"));
+		}
+		rig_buffer_put(view);
+		rig_buffer_put(whole);
+	}
+	help_close(&b);
+}
+
 static void an_allocation_waits_for_work_that_holds_memory_back(void **state)
 {
 	struct polled_options o = help_options();
@@ -694,6 +739,7 @@ int main(void)
 	        cmocka_unit_test(memory_whose_bus_addresses_were_given_out_is_never_another_buffers),
 	        cmocka_unit_test(host_addressed_memory_is_reused_only_once_its_work_is_done),
 	        cmocka_unit_test(the_budget_bounds_what_the_device_holds),
+	        cmocka_unit_test(a_copy_within_one_memory_is_refused_where_the_ranges_overlap),
 	        cmocka_unit_test(an_allocation_waits_for_work_that_holds_memory_back),
 	        cmocka_unit_test(an_allocation_that_no_work_can_make_room_for_is_refused_at_once),
 	        cmocka_unit_test(an_allocation_waits_for_no_later_work_than_it_needs),
