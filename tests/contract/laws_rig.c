@@ -237,6 +237,28 @@ static void bytes_go_from_one_device_to_the_other(struct conform *c)
 	end(c, d[0]);
 }
 
+static void copies_within_a_buffer_keep_the_bytes_and_never_overlap(struct conform *c)
+{
+	struct rig_device *device = open_with(c, 0, NULL);
+	struct rig_buffer *b = buffer(c, device, 2 * BYTES);
+	uint8_t want[2 * BYTES], got[2 * BYTES];
+	int code;
+
+	dut_pattern(want, 2 * BYTES, 8);
+	ok(c, rig_buffer_write(b, 0, want, 2 * BYTES));
+	code = rig_buffer_copy(b, 0, b, BYTES - 1, BYTES);
+	conform_check(c, code == -EINVAL, "a copy to an overlapping range before it answered %d", code);
+	code = rig_buffer_copy(b, BYTES - 1, b, 0, BYTES);
+	conform_check(c, code == -EINVAL, "a copy to an overlapping range behind it answered %d", code);
+	ok(c, rig_buffer_copy(b, 7, b, 7, BYTES));
+	ok(c, rig_buffer_copy(b, BYTES, b, 0, BYTES));
+	memcpy(want + BYTES, want, BYTES);
+	ok(c, rig_buffer_read(b, 0, got, 2 * BYTES));
+	conform_check(c, !memcmp(want, got, 2 * BYTES), "the copy lost bytes");
+	rig_buffer_put(b);
+	end(c, device);
+}
+
 static void memory_is_used_again_and_comes_back_at_the_end(struct conform *c)
 {
 	enum { ROUNDS = 300, SIZE = 1000 };
@@ -422,6 +444,37 @@ static void endless_work_loses_the_device_at_the_bound_and_the_name_opens_again(
 	lose(c, "conform_forever", 300, "no progress for 300 ms");
 }
 
+/* In the queue or, where the device's queues wait for no such device, in the submit. */
+static void a_wait_is_told_of_a_fault_of_the_device_that_the_work_waits_for(struct conform *c)
+{
+	struct rig_device *a = open_with(c, 0, NULL), *b = open_with(c, 1, NULL);
+	const struct rig_conform_code *code = code_of(c, a);
+	struct rig_image *image = load(c, a, code);
+	struct rig_submission *fault, *after = submission(c, b, 0);
+	struct rig_run_args *run;
+	struct rig_point point;
+	int answer;
+
+	if (!code->fault)
+		conform_skip(c, "the code of the laws has no conform_fault");
+	fault = launch(c, image, a, "conform_fault", 0);
+	ok(c, rig_run_make(fault, &run));
+	point = submit(c, fault, run);
+	answer = rig_submit(after, NULL, &point, 1, &point);
+	if (!answer)
+		answer = rig_wait(point);
+	conform_check(c, answer == RIG_LOST, "the work after a fault answered %d: %s", answer, rig_error());
+	conform_check(
+	        c, strstr(rig_error(), rig_name(a)), "\"%s\" does not name %s", rig_error(), rig_name(a));
+	conform_check(c, rig_lost(a, NULL), "the device that faulted is not lost");
+	rig_run_put(run);
+	rig_submission_put(fault);
+	rig_submission_put(after);
+	rig_image_put(image);
+	end(c, b);
+	end(c, a);
+}
+
 static const struct conform_law laws[] = {
         LAW(a_program_writes_and_reads_memory, "E-093 E-184"),
         LAW(a_name_opens_once_and_again_after_its_close, "E-035"),
@@ -429,11 +482,13 @@ static const struct conform_law laws[] = {
         LAW(chains_of_copies_keep_the_bytes_with_nothing_said_of_order, "E-097 E-127"),
         LAW(two_devices_wait_for_each_other_in_a_pipeline, "E-009 E-054 E-055 E-056"),
         LAW(bytes_go_from_one_device_to_the_other, "E-007"),
+        LAW(copies_within_a_buffer_keep_the_bytes_and_never_overlap, "E-093"),
         LAW(memory_is_used_again_and_comes_back_at_the_end, "E-058"),
         LAW(a_closed_device_answers_lost_and_its_reached_points_stay_reached, "E-235"),
         LAW(threads_share_a_device, "E-103 E-106"),
         LAW(a_program_runs_code_on_its_buffers, "E-095 E-213 E-217"),
         LAW(a_fault_loses_the_device_with_its_text_and_the_name_opens_again, "E-042 E-100 E-233"),
+        LAW(a_wait_is_told_of_a_fault_of_the_device_that_the_work_waits_for, "E-233 E-238"),
         LAW(endless_work_loses_the_device_at_the_bound_and_the_name_opens_again, "E-234 E-242 E-247"),
 };
 CONFORM_GROUP(runtime, laws);

@@ -66,6 +66,7 @@
 	X(copies_short, copies_keep_every_byte, "")                                                          \
 	X(copies_short, a_program_writes_and_reads_memory, "")                                               \
 	X(copies_short, bytes_go_from_one_device_to_the_other, "")                                           \
+	X(copies_short, copies_within_a_buffer_keep_the_bytes_and_never_overlap, "")                         \
 	X(no_pitch, rows_are_copied_with_their_pitches_and_nothing_between, "")                              \
 	X(fills_long, fills_write_their_byte_and_nothing_beside, "")                                         \
 	X(no_slot_offset, copies_name_buffers_of_the_run_by_their_slots, "")                                 \
@@ -133,6 +134,7 @@
 	X(endless_ends, endless_work_loses_the_device_at_the_bound_and_the_name_opens_again, "")             \
 	X(swallows, a_fault_is_told_by_sleep_and_the_word_stays, "")                                         \
 	X(swallows, a_fault_loses_the_device_with_its_text_and_the_name_opens_again, "")                     \
+	X(swallows, a_wait_is_told_of_a_fault_of_the_device_that_the_work_waits_for, "")                     \
 	X(mute, a_submit_after_a_fault_fails_with_its_text_or_leaves_the_word, "")                           \
 	X(short_text, a_faults_text_lives_until_release, "")                                                 \
 	/* threads and the runtime */                                                                        \
