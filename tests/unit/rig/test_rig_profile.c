@@ -485,6 +485,36 @@ static void launches_are_measured_once_and_then_freed_in_the_driver(void **state
 	close_timed(&b);
 }
 
+/* E-176: also where the rows, or anything else that a profile keeps, find no memory. */
+static void measures_are_freed_in_the_driver_whatever_finds_no_memory(void **state)
+{
+	bool failed = true;
+	uint64_t k;
+
+	(void)state;
+	for (k = 1; failed; k++) {
+		struct polled_options o = help_options();
+		struct bench b;
+		struct rig_profile *profile;
+
+		memset(&shim, 0, sizeof(shim));
+		shim.counters = true;
+		b = open_timed(&o);
+		profile = start(b.d);
+		submit_launch(b.d);
+		test_allocs_fail_at(k);
+		assert_ok(rig_profile_stop(profile));
+		failed = test_allocs_failed();
+		test_allocs_fail_at(0);
+		assert_true(shim.values[1].freed);
+		assert_int_equal(shim.nmeasures, shim.values[1].read ? 2 : 1);
+		assert_true(failed || find(profile, RIG_EVENT_LAUNCH, 1));
+		rig_profile_put(profile);
+		close_timed(&b);
+	}
+	assert_true(k > 3);
+}
+
 /* E-179. */
 static void a_failed_measures_loses_the_device(void **state)
 {
@@ -749,6 +779,7 @@ int main(void)
 	        TEST(a_failed_settle_loses_the_device),
 	        TEST(a_profile_may_be_put_while_it_is_taken),
 	        TEST(launches_are_measured_once_and_then_freed_in_the_driver),
+	        TEST(measures_are_freed_in_the_driver_whatever_finds_no_memory),
 	        TEST(a_failed_measures_loses_the_device),
 	        TEST(profiles_that_overlap_see_their_own_values),
 	        TEST(a_device_that_may_block_and_batches_is_profiled_too),
