@@ -2,8 +2,10 @@
 /* Memory: regions, where they lie, mappings of the host's and of peers' memory, and other functions'
    access. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "conform_groups.h"
@@ -156,11 +158,11 @@ static void more_than_there_is_is_refused_and_nothing_is_harmed(struct conform *
 	dut_close(&d);
 }
 
-static unsigned fill_up(struct dut *d, uint64_t chunk, unsigned most)
+static unsigned fill_up(struct dut *d, enum rig_memory kind, uint64_t chunk, unsigned most)
 {
 	unsigned n = 0;
 
-	while (n < most && dut_try_alloc(d, RIG_DEVICE, chunk))
+	while (n < most && dut_try_alloc(d, kind, chunk))
 		n++;
 	return n;
 }
@@ -177,13 +179,53 @@ static void memory_runs_out_cleanly_and_comes_back_whole(struct conform *c)
 		conform_skip(c, "the device has %llu bytes, too many to use up",
 		        (unsigned long long)d.facts.budget);
 	chunk = d.facts.budget / CHUNKS ? d.facts.budget / CHUNKS : 1;
-	first = fill_up(&d, chunk, MOST);
+	first = fill_up(&d, RIG_DEVICE, chunk, MOST);
 	conform_check(c, first < MOST, "alloc made %u times a %d-th of the budget", first, CHUNKS);
 	while (d.nregions)
 		dut_free(&d, d.regions[d.nregions / 2]);
-	second = fill_up(&d, chunk, MOST);
+	second = fill_up(&d, RIG_DEVICE, chunk, MOST);
 	conform_check(
 	        c, second == first, "%u chunks fit at first and %u after all were freed", first, second);
+	dut_close(&d);
+}
+
+/* The process may map so much more, so that the host's memory is short without being used up. */
+static void limit_mappings(struct conform *c, uint64_t bytes)
+{
+	struct rlimit limit;
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "re");
+
+	conform_check(c, file && fscanf(file, "%lu", &pages) == 1, "no /proc/self/statm");
+	(void)fclose(file);
+	conform_check(c, !getrlimit(RLIMIT_AS, &limit), "no RLIMIT_AS");
+	limit.rlim_cur = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + bytes;
+	conform_check(c, !setrlimit(RLIMIT_AS, &limit), "RLIMIT_AS cannot be set");
+}
+
+static void pinned_memory_runs_out_cleanly_and_comes_back_whole(struct conform *c)
+{
+	enum { MOST = 200, ROUNDS = 3 };
+	static const uint64_t chunk = UINT64_C(2) << 20;
+	unsigned first, again, i;
+	struct dut d;
+
+	dut_open(c, &d, 0);
+	if (!dut_has_kind(&d, RIG_PINNED))
+		conform_skip(c, "the device has no pinned memory");
+	limit_mappings(c, MOST / 2 * chunk);
+	first = fill_up(&d, RIG_PINNED, chunk, MOST);
+	if (!first || first == MOST)
+		conform_skip(c, "the driver makes %u times 2 MiB where the host lets it map %u times", first,
+		        MOST / 2);
+	for (i = 0; i < ROUNDS; i++) {
+		while (d.nregions)
+			dut_free(&d, d.regions[d.nregions / 2]);
+		again = fill_up(&d, RIG_PINNED, chunk, MOST);
+		/* A driver's own records may take some of what the host lets it map. */
+		conform_check(c, again + first / 8 >= first,
+		        "%u chunks fit at first and %u after all were freed", first, again);
+	}
 	dut_close(&d);
 }
 
@@ -429,6 +471,7 @@ static const struct conform_law laws[] = {
         LAW(live_regions_share_no_byte, "E-180 E-185 E-186"),
         LAW(host_addresses_hold_what_is_written, "E-064 E-183 E-186"),
         LAW(more_than_there_is_is_refused_and_nothing_is_harmed, "E-180"),
+        LAW(pinned_memory_runs_out_cleanly_and_comes_back_whole, "E-181"),
         LAW(memory_runs_out_cleanly_and_comes_back_whole, "E-180"),
         LAW(memory_given_back_serves_again_and_again, "E-180"),
         LAW(mapped_host_pages_are_the_devices_to_read_and_write, "E-063 E-195"),

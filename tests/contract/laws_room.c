@@ -206,6 +206,7 @@ static void later_turns_into_fits_as_values_are_reached(struct conform *c)
 	dut_close(&d);
 }
 
+/* Each is the last to be reached once. */
 static void as_many_waits_as_room_lets_in_are_waited_for(struct conform *c)
 {
 	enum { WAITS = 24, LOOKS = 10 };
@@ -213,7 +214,7 @@ static void as_many_waits_as_room_lets_in_are_waited_for(struct conform *c)
 	struct dut_work work = {.waits = waits};
 	uint64_t value;
 	struct dut d;
-	unsigned i, k;
+	unsigned i, k, last;
 
 	dut_open(c, &d, 0);
 	for (i = 0; i < WAITS; i++)
@@ -221,15 +222,20 @@ static void as_many_waits_as_room_lets_in_are_waited_for(struct conform *c)
 	work.nwaits = WAITS;
 	while (work.nwaits > 1 && dut_room(&d, &work) == RIG_NEVER)
 		work.nwaits--;
-	value = dut_submit(&d, &work);
-	for (i = 0; i < work.nwaits; i++) {
-		conform_check(c, dut_shown(&d) < value, "the value is reached with %u of %u waits open", i,
-		        work.nwaits);
-		dut_open_gate(&waits[i]);
-		for (k = 0; k < LOOKS && i + 1 < work.nwaits; k++)
-			dut_nap();
+	for (last = 0; last < work.nwaits; last++) {
+		value = dut_submit(&d, &work);
+		for (i = 1; i <= work.nwaits; i++) {
+			for (k = 0; k < LOOKS && i == work.nwaits; k++)
+				dut_nap();
+			conform_check(c, dut_shown(&d) < value,
+			        "the value is reached with wait %u of %u open, %u-th in turn", last,
+			        work.nwaits, i);
+			dut_open_gate(&waits[(last + i) % work.nwaits]);
+		}
+		dut_wait(&d, value);
+		for (i = 0; i < work.nwaits; i++)
+			waits[i].value++;
 	}
-	dut_wait(&d, value);
 	dut_close(&d);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Times and measures. A driver that times nothing leaves all of it 0, which is allowed; then most of
-   these skip. */
+   these skip. One with settle or counters has a clock, and times what it can. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +27,11 @@ static uint64_t timed(struct dut *d, const struct rig_part *part, struct rig_tim
 	struct dut_work work = {.parts = part, .nparts = 1, .times = times};
 
 	return dut_submit(d, &work);
+}
+
+static bool has_clock(const struct dut *d)
+{
+	return d->hot->settle || d->facts.ncounters;
 }
 
 struct copies {
@@ -62,6 +67,8 @@ static void times_are_both_zero_or_a_start_before_an_end(struct conform *c)
 		conform_check(c, !times[i].start == !times[i].end && times[i].start <= times[i].end,
 		        "value %llu started at %llu and ended at %llu", (unsigned long long)(first + i),
 		        (unsigned long long)times[i].start, (unsigned long long)times[i].end);
+		conform_check(c, times[i].end || !has_clock(&t.d), "value %llu is not timed",
+		        (unsigned long long)(first + i));
 	}
 	dut_close(&t.d);
 }
@@ -73,6 +80,8 @@ static void need_times(struct copies *t)
 
 	dut_wait(&t->d, value);
 	settle(&t->d, value);
+	conform_check(t->d.c, times.end || !has_clock(&t->d), "the driver has %s and times nothing",
+	        t->d.hot->settle ? "settle" : "counters");
 	if (!times.end)
 		conform_skip(t->d.c, "the driver times nothing");
 }
@@ -283,6 +292,7 @@ static void measures_are_a_row_a_launch_within_the_values_times(struct conform *
 		conform_check(c, row[0] <= 1, "row %zu has status %llu", i, (unsigned long long)row[0]);
 		for (k = 1; k < t.row && !row[0]; k++)
 			conform_check(c, !row[k], "row %zu is not measured and has numbers", i);
+		conform_check(c, row[0], "launch %zu of an idle device is not measured", i);
 		conform_check(c, !row[0] || row[1] <= row[2], "launch %zu starts at %llu and ends at %llu", i,
 		        (unsigned long long)row[1], (unsigned long long)row[2]);
 		conform_check(c,

@@ -41,6 +41,7 @@
 	X(shadows, host_addresses_hold_what_is_written, "")                                                  \
 	X(wraps, more_than_there_is_is_refused_and_nothing_is_harmed, "")                                    \
 	X(keeps_memory, memory_runs_out_cleanly_and_comes_back_whole, "")                                    \
+	X(keeps_pinned, pinned_memory_runs_out_cleanly_and_comes_back_whole, "")                             \
 	X(wears_out, memory_given_back_serves_again_and_again, "")                                           \
 	X(maps_copies, mapped_host_pages_are_the_devices_to_read_and_write, "")                              \
 	X(keeps_maps, mapping_and_unmapping_goes_on_for_ever, "")                                            \
@@ -56,6 +57,7 @@
 	X(overfull, submit_after_fits_succeeds_up_to_the_last_place, "")                                     \
 	X(stays_full, later_turns_into_fits_as_values_are_reached, "")                                       \
 	X(first_wait, as_many_waits_as_room_lets_in_are_waited_for, "")                                      \
+	X(last_wait, as_many_waits_as_room_lets_in_are_waited_for, "")                                       \
 	X(grows_nothing, queues_that_grew_never_ask_for_it_again, "grows")                                   \
 	X(takes_empty, an_empty_grid_or_group_never_fits, "")                                                \
 	X(takes_wide, a_group_out_of_every_limit_never_fits, "")                                             \
@@ -84,9 +86,11 @@
 	X(parts_reversed, parts_of_one_queue_run_in_their_order, "")                                         \
 	X(parts_reversed, parts_start_after_the_parts_of_other_queues_they_name, "")                         \
 	X(drops, many_values_under_way_run_in_order, "")                                                     \
+	X(defers, many_values_under_way_run_in_order, "")                                                    \
 	X(drops, launches_follow_each_other_in_value_order, "")                                              \
 	X(drops, an_image_serves_until_it_is_unloaded, "")                                                   \
 	X(drops, chains_of_copies_keep_the_bytes_with_nothing_said_of_order, "")                             \
+	X(defers, chains_of_copies_keep_the_bytes_with_nothing_said_of_order, "")                            \
 	X(room_decides, what_room_saw_may_change_before_submit, "")                                          \
 	X(keeps_pointers, what_a_submit_was_given_may_go_when_it_returns, "")                                \
 	X(never_commits, values_are_committed_unasked_while_work_is_submitted, "batch")                      \
@@ -113,13 +117,18 @@
 	/* times */                                                                                          \
 	X(half_times, times_are_both_zero_or_a_start_before_an_end, "settle")                                \
 	X(half_times, times_are_both_zero_or_a_start_before_an_end, "times")                                 \
+	X(settles_nothing, times_are_both_zero_or_a_start_before_an_end, "settle")                           \
 	X(overlapping, no_value_starts_before_the_end_of_the_one_before, "settle")                           \
+	X(settles_nothing, no_value_starts_before_the_end_of_the_one_before, "settle")                       \
 	X(far_times, times_lie_between_submit_and_the_word, "settle")                                        \
+	X(settles_nothing, times_lie_between_submit_and_the_word, "settle")                                  \
 	X(resettles, settling_twice_changes_nothing, "settle")                                               \
 	X(as_asked, settling_the_latest_first_keeps_the_order, "settle")                                     \
 	X(settle_waits, settle_does_not_wait_for_later_work, "settle")                                       \
 	X(beside_times, times_of_one_value_are_its_own, "settle")                                            \
 	X(long_row, measures_are_a_row_a_launch_within_the_values_times, "settle")                           \
+	X(half_row, measures_are_a_row_a_launch_within_the_values_times, "settle")                           \
+	X(measures_nothing, measures_are_a_row_a_launch_within_the_values_times, "settle")                   \
 	X(reads_once, measures_are_read_again_until_they_are_freed, "settle")                                \
 	/* ending */                                                                                         \
 	X(scribbles, stop_leaves_what_was_done, "")                                                          \
@@ -230,6 +239,11 @@
 	X(keeps_images)                                                                                      \
 	X(takes_prefix)                                                                                      \
 	X(new_entry)                                                                                         \
+	X(measures_nothing)                                                                                  \
+	X(half_row)                                                                                          \
+	X(settles_nothing)                                                                                   \
+	X(keeps_pinned)                                                                                      \
+	X(last_wait)                                                                                         \
 	X(half_times)                                                                                        \
 	X(overlapping)                                                                                       \
 	X(far_times)                                                                                         \

@@ -133,7 +133,7 @@ int polled_d_free(void *device, void *region, const char **text)
 		polled_break(d->p, "a region freed twice or never made");
 		return leave(d, 0);
 	}
-	if (r->kind)
+	if (r->kind && !(r->kind == RIG_PINNED && lies(d->p, keeps_pinned)))
 		free(r->block);
 	free(r);
 	return fails ? fault(d, text) : leave(d, 0);

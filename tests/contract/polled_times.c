@@ -73,7 +73,9 @@ void polled_stamp(struct device *d, uint64_t value, const struct value *v, uint6
 		if (v->parts[i].kind != RIG_LAUNCH)
 			continue;
 		block = rig_launch_block(&run, &v->parts[i].u.launch);
-		s->rows[s->nrows][0] = 1;
+		if (lies(d->p, measures_nothing))
+			continue;
+		s->rows[s->nrows][0] = lies(d->p, half_row) ? 0 : 1;
 		s->rows[s->nrows][1] = start;
 		s->rows[s->nrows][2] = end;
 		s->rows[s->nrows++][3] = (uint64_t)block->groups[0] * block->groups[1] * block->groups[2];
@@ -92,7 +94,7 @@ int polled_d_settle(void *self, uint64_t value, const char **failure)
 	s = stamp_of(d, value);
 	if (s && s->written && lies(d->p, resettles))
 		s->pair->end++;
-	if (s && !s->written) {
+	if (s && !s->written && !lies(d->p, settles_nothing)) {
 		write_pair(d, s->pair, s->start, s->end);
 		s->written = true;
 	}

@@ -80,7 +80,7 @@ static bool waits_over(const struct polled *p, const struct value *v)
 
 	if (lies(p, deaf) && v->nwaits)
 		return false;
-	for (i = 0; i < n; i++)
+	for (i = lies(p, last_wait) && n ? n - 1 : 0; i < n; i++)
 		if (rig_word_load(v->waits[i].word) < v->waits[i].value)
 			return false;
 	return true;

@@ -410,15 +410,17 @@ static void give_odd_table(struct rig_facts *facts)
 	facts->edge = &odd_state;
 }
 
-static void check_odd(void)
+/* `released`: whether all its values can be over, so that it goes with its last reference. */
+static void check_odd(bool released)
 {
 	struct polled_options o = help_options();
-	struct polled *p = polled_new(&o);
+	struct polled *p;
 	const char *reason = NULL;
 	struct rig_submission *s;
 	struct rig_device *d;
 
 	o.stop_short = true;
+	p = polled_new(&o);
 	polled_edit_facts(p, give_odd_table);
 	assert_ok(rig_open(polled_opener(p), &d));
 	s = help_empty(d);
@@ -429,6 +431,7 @@ static void check_odd(void)
 	rig_submission_put(s);
 	rig_device_put(d);
 	assert_int_equal(polled_count(p, POLLED_STOP), 1);
+	assert_int_equal(polled_count(p, POLLED_RELEASE), released ? 1 : 0);
 	assert_null(polled_breach(p));
 }
 
@@ -436,7 +439,7 @@ static void a_room_that_answers_no_constant_loses_the_device_with_a_text(void **
 {
 	(void)state;
 	odd_table = (struct rig_driver){.version = RIG_EDGE_VERSION, .room = odd_room, .submit = odd_submit};
-	check_odd();
+	check_odd(true);
 }
 
 static void a_submit_that_answers_no_constant_loses_the_device_with_a_text(void **state)
@@ -444,7 +447,7 @@ static void a_submit_that_answers_no_constant_loses_the_device_with_a_text(void 
 	(void)state;
 	odd_table =
 	        (struct rig_driver){.version = RIG_EDGE_VERSION, .room = fitting_room, .submit = odd_submit};
-	check_odd();
+	check_odd(false);
 }
 
 int main(void)

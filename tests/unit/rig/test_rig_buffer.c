@@ -191,6 +191,37 @@ static void a_mapping_without_room_is_asked_for_once_more(void **state)
 	(void)munmap(page, 4096);
 }
 
+/* E-197: "not now" is no "never": neither the program's memory nor a buffer's is given up. */
+static void memory_that_found_no_room_is_asked_for_again_by_the_next_call(void **state)
+{
+	struct polled_options o = help_options(), o1 = help_options();
+	struct bench a, b;
+	struct rig_buffer *made, *pinned;
+	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int borrows;
+
+	(void)state;
+	o1.name = "P1";
+	o1.maps_host = true;
+	o1.no_room = 3;
+	for (borrows = 0; borrows < 2; borrows++) {
+		a = help_open(&o);
+		b = help_open(&o1);
+		assert_ok(rig_buffer_create(a.d, RIG_PINNED, 4096, &pinned));
+		assert_int_equal(borrows ? rig_buffer_borrow(b.d, pinned, &made)
+		                         : rig_buffer_of_host(b.d, page, 4096, &made),
+		        -ENOMEM);
+		assert_ok(borrows ? rig_buffer_borrow(b.d, pinned, &made)
+		                  : rig_buffer_of_host(b.d, page, 4096, &made));
+		assert_int_equal(polled_count(b.p, POLLED_MAP_HOST), 4);
+		rig_buffer_put(made);
+		rig_buffer_put(pinned);
+		help_close(&b);
+		help_close(&a);
+	}
+	(void)munmap(page, 4096);
+}
+
 /* E-197 */
 static void memory_that_a_device_never_maps_is_asked_for_once(void **state)
 {
@@ -730,6 +761,7 @@ int main(void)
 	        cmocka_unit_test(ranges_outside_a_buffer_are_refused),
 	        cmocka_unit_test(host_memory_is_borrowed_page_by_page),
 	        cmocka_unit_test(a_mapping_without_room_is_asked_for_once_more),
+	        cmocka_unit_test(memory_that_found_no_room_is_asked_for_again_by_the_next_call),
 	        cmocka_unit_test(memory_that_a_device_never_maps_is_asked_for_once),
 	        cmocka_unit_test(mapped_memory_is_pinned_where_there_is_no_window),
 	        cmocka_unit_test(a_peers_memory_is_mapped_once_a_device),

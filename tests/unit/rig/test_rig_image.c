@@ -74,6 +74,32 @@ static void a_place_without_memory_makes_nothing(void **state)
 	help_close(&b);
 }
 
+/* E-058: code is memory like any other; it comes back with the image. */
+static void placed_code_counts_in_the_budget(void **state)
+{
+	enum { BUDGET = 3 * 4096 };
+	struct polled_options o = help_options();
+	struct bench b;
+	struct rig_image *image, *other;
+	struct rig_buffer *rest, *more;
+
+	(void)state;
+	o.place = true;
+	o.budget = BUDGET;
+	b = help_open(&o);
+	image = help_image(b.d);
+	assert_int_equal(rig_held_bytes(b.d, NULL), 4096);
+	rest = help_buffer(b.d, BUDGET - 4096);
+	assert_int_equal(rig_image_load(b.d, POLLED_BINARY, sizeof(POLLED_BINARY), &other), -ENOMEM);
+	assert_int_equal(rig_buffer_create(b.d, RIG_DEVICE, 1, &more), -ENOMEM);
+	assert_int_equal(polled_held(b.p), rig_held_bytes(b.d, NULL));
+	rig_image_put(image);
+	more = help_buffer(b.d, 4096);
+	rig_buffer_put(more);
+	rig_buffer_put(rest);
+	help_close(&b);
+}
+
 static void what_is_no_image_is_refused_with_the_drivers_reason(void **state)
 {
 	struct polled_options o = help_options();
@@ -206,6 +232,7 @@ int main(void)
 	        cmocka_unit_test(a_loaded_image_answers_its_functions),
 	        cmocka_unit_test(placed_code_lies_in_the_devices_memory),
 	        cmocka_unit_test(a_place_without_memory_makes_nothing),
+	        cmocka_unit_test(placed_code_counts_in_the_budget),
 	        cmocka_unit_test(what_is_no_image_is_refused_with_the_drivers_reason),
 	        cmocka_unit_test(an_entry_short_of_memory_is_asked_again),
 	        cmocka_unit_test(an_image_is_unloaded_once_the_work_that_uses_it_is_done),
