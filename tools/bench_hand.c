@@ -14,7 +14,7 @@
 #include "rig_edge.h"
 #include "rvx1/packet.h"
 #include "rvx1/regs.h"
-#include "sim.h"
+#include "take.h"
 
 #define PAGE        4096u
 #define GIB_SHIFT   30u
@@ -37,8 +37,7 @@ struct queue {
 
 struct bench_hand {
 	struct rig_spec spec;
-	struct rig_sim *sim;
-	struct rig_pci *pci;
+	struct rig_taken taken;
 	const struct rig_board *board;
 	struct rig_port port;
 	struct rig_board_facts facts;
@@ -55,10 +54,8 @@ struct bench_hand {
 
 /* ---- Start and end ---- */
 
-static int take(const char *device_text, struct rig_spec *spec, struct rig_sim **sim, struct rig_pci **pci)
+static int take(const char *device_text, struct rig_spec *spec, struct rig_taken *out)
 {
-	struct rig_pci_options options = {.kind = RIG_PCI_VFIO_USER_FD};
-	char why[TEXT];
 	int err = rig_spec_parse(device_text, spec);
 
 	if (err)
@@ -67,30 +64,21 @@ static int take(const char *device_text, struct rig_spec *spec, struct rig_sim *
 		return rig_error_set(
 		        -ENOTSUP, "a board to drive by hand beside it: only sim starts a second one");
 	spec->fault[0] = 0;
-	err = rig_sim_start(spec, sim, &options.fd);
-	if (err)
-		return err;
-	err = rig_pci_open(pci, &options, why, sizeof(why));
-	if (!err)
-		return 0;
-	rig_sim_end(*sim);
-	return rig_error_set(err, "%s", why);
+	return rig_take(spec, NULL, false, NULL, out);
 }
 
 int bench_hand_start_and_end(const char *device_text, uint64_t *start_ns, uint64_t *end_ns)
 {
 	uint64_t begin = rig_clock_ns(), taken;
 	struct rig_spec spec;
-	struct rig_sim *sim;
-	struct rig_pci *pci;
-	int err = take(device_text, &spec, &sim, &pci);
+	struct rig_taken it;
+	int err = take(device_text, &spec, &it);
 
 	if (err)
 		return err;
 	taken = rig_clock_ns();
 	*start_ns = taken - begin;
-	rig_pci_close(pci);
-	rig_sim_end(sim);
+	rig_give_back(&it);
 	*end_ns = rig_clock_ns() - taken;
 	return 0;
 }
@@ -100,10 +88,11 @@ static int boot(struct bench_hand *hand)
 	uint32_t i;
 	int err;
 
-	hand->board = rig_board_find(rig_pci_info(hand->pci)->vendor, rig_pci_info(hand->pci)->device);
+	hand->board =
+	        rig_board_find(rig_pci_info(hand->taken.pci)->vendor, rig_pci_info(hand->taken.pci)->device);
 	if (!hand->board)
 		return rig_error_set(-ENOTSUP, "no port for the board");
-	hand->port.function = hand->pci;
+	hand->port.function = hand->taken.pci;
 	hand->port.boot_ms = WAIT_MS;
 	hand->port.firmware_dir = *hand->spec.firmware ? hand->spec.firmware : NULL;
 	hand->port.state = calloc(1, hand->board->state_bytes);
@@ -212,8 +201,8 @@ static int bring_up(struct bench_hand *hand)
 
 	if (!err)
 		err = open_windows(hand);
-	if (!err && (rig_pci_set_dma_mask(hand->pci, hand->facts.system_bits) ||
-	                    rig_pci_bus_master(hand->pci, true)))
+	if (!err && (rig_pci_set_dma_mask(hand->taken.pci, hand->facts.system_bits) ||
+	                    rig_pci_bus_master(hand->taken.pci, true)))
 		err = -EIO;
 	if (err)
 		return err;
@@ -233,7 +222,7 @@ int bench_hand_open(const char *device_text, struct bench_hand **out)
 
 	if (!hand)
 		return rig_error_set(-ENOMEM, "out of host memory");
-	err = take(device_text, &hand->spec, &hand->sim, &hand->pci);
+	err = take(device_text, &hand->spec, &hand->taken);
 	if (err) {
 		free(hand);
 		return err;
@@ -253,8 +242,7 @@ void bench_hand_close(struct bench_hand *hand)
 		return;
 	if (hand->board && hand->port.state)
 		hand->board->halt(&hand->port);
-	rig_pci_close(hand->pci);
-	rig_sim_end(hand->sim);
+	rig_give_back(&hand->taken);
 	free(hand->port.state);
 	free(hand);
 }
@@ -324,7 +312,7 @@ int bench_hand_wait(struct bench_hand *hand, uint64_t value)
 			continue;
 		if (!end)
 			end = rig_clock_ns() + WAIT_MS * RIG_NS_PER_MS;
-		if (rig_win_load32(&hand->status, RVX1_STATUS_FAULT) || rig_pci_gone(hand->pci, &why) ||
+		if (rig_win_load32(&hand->status, RVX1_STATUS_FAULT) || rig_pci_gone(hand->taken.pci, &why) ||
 		        rig_clock_ns() > end)
 			return rig_error_set(-EIO, "the board driven by hand did not complete value %llu",
 			        (unsigned long long)value);
@@ -349,8 +337,8 @@ int bench_hand_dma(struct bench_hand *hand, uint64_t bytes, uint64_t *address, u
 	int err;
 
 	if (hand->dma.bytes < bytes) {
-		rig_dma_free(hand->pci, &hand->dma);
-		err = rig_dma_alloc(hand->pci, bytes, PAGE, &hand->dma);
+		rig_dma_free(hand->taken.pci, &hand->dma);
+		err = rig_dma_alloc(hand->taken.pci, bytes, PAGE, &hand->dma);
 		if (err)
 			return err;
 	}
@@ -407,10 +395,10 @@ uint8_t *bench_hand_window(struct bench_hand *hand)
 int bench_hand_map(struct bench_hand *hand, void *host, uint64_t bytes)
 {
 	struct rig_dma dma;
-	int err = rig_dma_map_host(hand->pci, host, bytes, RIG_DMA_READ | RIG_DMA_WRITE, &dma);
+	int err = rig_dma_map_host(hand->taken.pci, host, bytes, RIG_DMA_READ | RIG_DMA_WRITE, &dma);
 
 	if (!err)
-		err = rig_dma_unmap(hand->pci, &dma);
+		err = rig_dma_unmap(hand->taken.pci, &dma);
 	return err;
 }
 
@@ -426,9 +414,9 @@ int bench_hand_map_fresh(struct bench_hand *hand, uint64_t bytes)
 		err = rig_error_set(-errno, "a memfd of %llu bytes", (unsigned long long)bytes);
 		goto close_fd;
 	}
-	err = rig_dma_map_fd(hand->pci, fd, 0, bytes, at, RIG_DMA_READ | RIG_DMA_WRITE, &dma);
+	err = rig_dma_map_fd(hand->taken.pci, fd, 0, bytes, at, RIG_DMA_READ | RIG_DMA_WRITE, &dma);
 	if (!err)
-		err = rig_dma_unmap(hand->pci, &dma);
+		err = rig_dma_unmap(hand->taken.pci, &dma);
 	munmap(at, bytes);
 close_fd:
 	if (fd >= 0)

@@ -197,10 +197,10 @@ static void ask_socket(const struct rig_spec *spec, struct rig_diagnosis *d)
 	struct rig_pci *pci;
 	char text[RIG_FINDING_CONTENT];
 	unsigned mask;
-	int err = rig_pci_open(&pci, &options, text, sizeof(text));
+	int err = rig_pci_open(&pci, &options);
 
 	if (err) {
-		explain_socket(spec->path, err, reason(text, spec->base), d);
+		explain_socket(spec->path, err, reason(rig_error(), spec->base), d);
 		return;
 	}
 	info = rig_pci_info(pci);

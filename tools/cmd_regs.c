@@ -89,7 +89,7 @@ static int dump(const struct regs_args *a)
 {
 	const struct rig_pci_info *info;
 	const struct rig_board *board;
-	struct function function;
+	struct rig_taken function;
 	int status = take_function(a->device, &function);
 
 	if (status)
@@ -105,7 +105,7 @@ static int dump(const struct regs_args *a)
 		status = complain(EXIT_USAGE, "no register of that name; without NAME all are shown");
 	else
 		status = save_or_print(a, function.pci, board);
-	give_function_back(&function);
+	rig_give_back(&function);
 	return status;
 }
 

@@ -8,7 +8,7 @@
 
 static int run(int argc, char **argv)
 {
-	struct function function;
+	struct rig_taken function;
 	uint64_t begin;
 	int status, err;
 
@@ -24,7 +24,7 @@ static int run(int argc, char **argv)
 	else
 		printf("%s over %s: reset, ready after %.3f ms\n", argv[1],
 		        rig_pci_info(function.pci)->transport, (double)(rig_clock_ns() - begin) / 1e6);
-	give_function_back(&function);
+	rig_give_back(&function);
 	return status;
 }
 

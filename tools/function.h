@@ -3,16 +3,9 @@
 #ifndef RIGCTL_FUNCTION_H
 #define RIGCTL_FUNCTION_H
 
-#include "pci.h"
-#include "sim.h"
+#include "take.h"
 
-struct function {
-	struct rig_pci *pci;
-	struct rig_sim *sim; /* NULL if it is not of this process */
-};
-
-/* Takes DEVICE: 0, or an exit status after a complaint, as open_device. */
-int take_function(const char *text, struct function *out);
-void give_function_back(struct function *function);
+/* Takes DEVICE: 0, or an exit status after a complaint, as open_device. rig_give_back is owed. */
+int take_function(const char *text, struct rig_taken *out);
 
 #endif

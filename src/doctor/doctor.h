@@ -4,7 +4,7 @@
 
 /*
  * What stands between a PCI function and a program that drives it through VFIO, and the command that removes
- * it. rigctl doctor prints it; an open that fails says it of what it met (src/vfio/kernel/kernel_explain.c).
+ * it. rigctl doctor prints it; an open that fails says it of what it met (src/open/take.c).
  *
  * The answer is a function of the files below a root and of nothing else: /sys, /proc, /dev/vfio and
  * /run/rig-vfio of this machine ("") or of a captured tree (docs/doctor.md). Files are read; nothing is

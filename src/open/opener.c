@@ -10,8 +10,7 @@
 #include "driver.h"
 #include "pci.h"
 #include "rig_vfio.h"
-#include "sim.h"
-#include "spec.h"
+#include "take.h"
 
 struct opener {
 	struct rig_opener base; /* first: what the caller has */
@@ -29,55 +28,6 @@ static int refuse(char *why, size_t why_bytes, int err, const char *text)
 	return err;
 }
 
-/* A board with rings waits for other devices' words, all of which are mapped for it at the open. */
-static uint64_t pins(unsigned vendor, unsigned device)
-{
-	const struct rig_board *board = rig_board_find((uint16_t)vendor, (uint16_t)device);
-
-	return board && !board->serial ? (uint64_t)RIG_WORD_COUNT * sizeof(rig_atomic_u64) : 0;
-}
-
-/* Takes the function, by whichever way the device string named. */
-static int take(
-        const struct opener *o, struct rig_pci **pci, struct rig_sim **sim, char *why, size_t why_bytes)
-{
-	struct rig_pci_options options = {.path = o->spec.path, .fd = -1, .log = &o->log, .guard = o->guard};
-	int err;
-
-	*sim = NULL;
-	switch (o->spec.kind) {
-	case RIG_SPEC_SIM:
-		options.kind = RIG_PCI_VFIO_USER_FD;
-		/* A child of fork with both ends of the model's socket would keep its end from being
-		 * noticed. */
-		rig_pci_fork_hold();
-		options.held = true;
-		err = rig_sim_start(&o->spec, sim, &options.fd);
-		if (err) {
-			rig_pci_fork_release();
-			return refuse(why, why_bytes, err, rig_error());
-		}
-		rig_logf(&o->log, RIG_LOG_DEBUG, RIG_DRIVER_STEP "starting the model");
-		break;
-	case RIG_SPEC_VFIO_USER:
-		options.kind = RIG_PCI_VFIO_USER_PATH;
-		break;
-	default:
-		options.kind = RIG_PCI_ADDRESS;
-		options.which = o->spec.transport;
-		options.fds = o->has_fds ? &o->fds : NULL;
-		options.token = o->spec.token[0] ? o->spec.token : NULL;
-		options.pins = pins;
-		break;
-	}
-	err = rig_pci_open(pci, &options, why, why_bytes);
-	if (err && *sim)
-		rig_sim_end(*sim);
-	if (!err)
-		rig_logf(&o->log, RIG_LOG_DEBUG, RIG_DRIVER_STEP "taking the function");
-	return err;
-}
-
 static int make(void *arg, rig_atomic_u64 *word, void **device, char *why, size_t why_bytes)
 {
 	const struct opener *o = arg;
@@ -91,8 +41,8 @@ static int make(void *arg, rig_atomic_u64 *word, void **device, char *why, size_
 	        .firmware_dir = o->spec.firmware[0] ? o->spec.firmware : NULL,
 	        .log = o->log,
 	};
-	struct rig_sim *sim;
-	struct rig_pci *pci;
+	struct rig_taken taken;
+	const struct rig_pci_info *info;
 	int err;
 
 	*device = NULL;
@@ -100,22 +50,26 @@ static int make(void *arg, rig_atomic_u64 *word, void **device, char *why, size_
 		return refuse(why, why_bytes, -EINVAL, "the word is not at a multiple of 8");
 	if (rig_locks_held())
 		return refuse(why, why_bytes, -EINVAL, "make may take a lock, and this thread holds one");
-	err = take(o, &pci, &sim, why, why_bytes);
+	err = rig_take(&o->spec, o->has_fds ? &o->fds : NULL, o->guard, &o->log, &taken);
 	if (err)
-		return err;
-	board = rig_board_find(rig_pci_info(pci)->vendor, rig_pci_info(pci)->device);
+		return refuse(why, why_bytes, err, rig_error());
+	rig_logf(&o->log, RIG_LOG_DEBUG, RIG_DRIVER_STEP "%staking the function",
+	        taken.sim ? "starting the model and " : "");
+	info = rig_pci_info(taken.pci);
+	board = rig_board_find(info->vendor, info->device);
 	if (!board) {
-		snprintf(why, why_bytes, "function %04x:%04x, which no port here drives",
-		        rig_pci_info(pci)->vendor, rig_pci_info(pci)->device);
-		rig_pci_close(pci);
-		if (sim)
-			rig_sim_end(sim);
+		snprintf(why, why_bytes, "function %04x:%04x, which no port here drives", info->vendor,
+		        info->device);
+		rig_give_back(&taken);
 		return -ENOTSUP;
 	}
-	options.end = sim ? rig_sim_kill : NULL;
-	options.released = sim ? rig_sim_end : NULL;
-	options.process = sim;
-	return rig_driver_make(pci, board, &options, word, device, why, why_bytes);
+	options.end = taken.sim ? rig_sim_kill : NULL;
+	options.released = taken.sim ? rig_sim_end : NULL;
+	options.process = taken.sim;
+	err = rig_driver_make(taken.pci, board, &options, word, device, why, why_bytes);
+	if (err && o->spec.kind == RIG_SPEC_PCI)
+		rig_explain_memory("", &o->spec, err, why, why_bytes);
+	return err;
 }
 
 /* -EINVAL if the device string, which is the name where no other is given, holds what names may not. */

@@ -66,13 +66,13 @@ static void install(void)
 	installed = -pthread_atfork(prepare, parent, child);
 }
 
-void rig_pci_fork_hold(void)
+void rig_fork_hold(void)
 {
 	pthread_once(&once, install);
 	pthread_mutex_lock(&hold);
 }
 
-void rig_pci_fork_release(void)
+void rig_fork_release(void)
 {
 	pthread_mutex_unlock(&hold);
 }

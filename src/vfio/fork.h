@@ -13,6 +13,12 @@
 
 struct rig_pci;
 
+/* Keeps forks of this process waiting, by any thread, until a descriptor that is made meanwhile is a listed
+ * function's: a child would hold it for as long as it lives, and so keep the far side from noticing our end.
+ * For moments. No fork by a callback of the log meanwhile. */
+void rig_fork_hold(void);
+void rig_fork_release(void);
+
 /* From here to the removal a fork is minded. -ENOMEM: the handler could not be installed. Any thread. */
 int rig_fork_add(struct rig_pci *f);
 void rig_fork_remove(struct rig_pci *f);

@@ -79,7 +79,7 @@ static int find_transport(struct rig_pci *f, const struct rig_pci_options *o)
 		                .which = o->which,
 		                .fds = o->fds,
 		                .token = o->token,
-		                .pins = o->pins},
+		                .failed = o->failed},
 		        &f->log, &f->ops, &f->transport);
 	case RIG_PCI_OPS:
 		f->ops = o->ops;
@@ -244,10 +244,10 @@ static void close_transport(struct rig_pci *f)
  * and the function with it. */
 static void close_unseen(struct rig_pci *f)
 {
-	rig_pci_fork_hold();
+	rig_fork_hold();
 	rig_fork_remove(f);
 	close_transport(f);
-	rig_pci_fork_release();
+	rig_fork_release();
 }
 
 /* What the options handed over is theirs no more, whatever happened. */
@@ -284,6 +284,38 @@ fini:
 	return err;
 }
 
+/* What was asked for, and why it failed: each named once. Texts of the kernel's transports begin with the
+ * function's address where they know it. */
+static int explain(const struct rig_pci_options *o, int err)
+{
+	const char *text = rig_error();
+	size_t n = o->path ? strlen(o->path) : 0;
+
+	if (o->kind == RIG_PCI_VFIO_USER_FD)
+		return rig_error_set(err, "the device process: %s", text);
+	if (o->kind == RIG_PCI_VFIO_USER_PATH)
+		return rig_error_set(err, "vfio-user:%s: %s", o->path, text);
+	if (!n || (strncmp(text, o->path, n) == 0 && text[n] == ':'))
+		return err;
+	return rig_error_set(err, "%s: %s", o->path, text);
+}
+
+/* A child that is made before the function is listed would keep what was opened, and the function with it. */
+static int begin(struct rig_pci *f, struct rig_pci_options *o)
+{
+	int err;
+
+	rig_fork_hold();
+	err = o->begin ? o->begin(o->arg, o) : 0;
+	if (!err) {
+		err = adopt(f, o);
+		if (err)
+			err = explain(o, err);
+	}
+	rig_fork_release();
+	return err;
+}
+
 static int take(struct rig_pci *f, const struct rig_pci_options *o)
 {
 	int err = ask(f, o->guard);
@@ -292,52 +324,29 @@ static int take(struct rig_pci *f, const struct rig_pci_options *o)
 		return 0;
 	close_unseen(f);
 	fini(f);
-	return err;
+	return explain(o, err);
 }
 
-/* What was asked for, and why it failed: each named once. Texts of the kernel's transports begin with the
- * function's address where they know it. */
-static void explain(const struct rig_pci_options *o, char *why, size_t len)
+int rig_pci_open(struct rig_pci **out, const struct rig_pci_options *options)
 {
-	const char *text = rig_error();
-	size_t n = o->path ? strlen(o->path) : 0;
-
-	if (o->kind == RIG_PCI_VFIO_USER_FD)
-		snprintf(why, len, "the device process: %s", text);
-	else if (o->kind == RIG_PCI_VFIO_USER_PATH)
-		snprintf(why, len, "vfio-user:%s: %s", o->path, text);
-	else if (!n || (strncmp(text, o->path, n) == 0 && text[n] == ':'))
-		snprintf(why, len, "%s", text);
-	else
-		snprintf(why, len, "%s: %s", o->path, text);
-}
-
-int rig_pci_open(struct rig_pci **out, const struct rig_pci_options *options, char *why, size_t why_len)
-{
+	struct rig_pci_options o = *options;
 	struct rig_pci *f = calloc(1, sizeof(*f));
 	int err;
 
 	*out = NULL;
-	/* A child that is made before the function is listed would keep what was opened, and the function
-	   with it. */
-	if (!options->held)
-		rig_pci_fork_hold();
-	if (f) {
-		err = adopt(f, options);
-	} else {
-		drop(options);
-		err = rig_vfio_fail(ENOMEM, NULL, "a function");
+	if (!f) {
+		if (!o.begin)
+			drop(&o);
+		return rig_vfio_fail(ENOMEM, NULL, "a function");
 	}
-	rig_pci_fork_release();
+	err = begin(f, &o);
 	if (!err)
-		err = take(f, options);
+		err = take(f, &o);
 	if (!err) {
 		*out = f;
 		return 0;
 	}
 	free(f);
-	if (why && why_len > 0)
-		explain(options, why, why_len);
 	return err;
 }
 

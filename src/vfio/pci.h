@@ -64,19 +64,52 @@ enum { RIG_PCI_TOKEN = 36 };
 /* Its 16 bytes; false if the text is of another form. */
 bool rig_pci_token_parse(const char *text, unsigned char *uuid);
 
+/* RIG_PCI_ADDRESS: the step at which an attempt failed. */
+enum rig_pci_step {
+	RIG_PCI_STEP_OTHER,
+	RIG_PCI_STEP_ABSENT,   /* there is no such function */
+	RIG_PCI_STEP_DRIVER,   /* it is not with a driver of VFIO's */
+	RIG_PCI_STEP_HELD,     /* its lock is another process's */
+	RIG_PCI_STEP_GROUP,    /* no IOMMU translates for it */
+	RIG_PCI_STEP_NODE,     /* opening a node */
+	RIG_PCI_STEP_BACK_END, /* what the way needs of the kernel is not there */
+	RIG_PCI_STEP_VIABLE,   /* its group is not viable */
+	RIG_PCI_STEP_ATTACH,   /* it does not get into an address space (SET_CONTAINER, SET_IOMMU, ATTACH) */
+	RIG_PCI_STEP_DEVICE,   /* its descriptor is refused (GET_DEVICE_FD, BIND) */
+	RIG_PCI_STEP_ASLEEP,   /* open, and without power */
+	RIG_PCI_STEP_ONES,     /* its configuration space answers all ones */
+};
+
+enum { RIG_PCI_ATTEMPTS = 2, RIG_PCI_ATTEMPT_TEXT = 512, RIG_PCI_NODE_TEXT = 64 };
+
+struct rig_pci_attempt {
+	enum rig_pci_transport way; /* RIG_PCI_ANY: it failed before one was tried */
+	enum rig_pci_step step;
+	int err;                         /* a negative errno */
+	char node[RIG_PCI_NODE_TEXT];    /* of RIG_PCI_STEP_NODE: its path; else "" */
+	char text[RIG_PCI_ATTEMPT_TEXT]; /* rig_error() of it */
+};
+
+struct rig_pci_failed {
+	unsigned count;
+	struct rig_pci_attempt attempt[RIG_PCI_ATTEMPTS]; /* in the order in which they were made */
+};
+
 struct rig_pci_options {
 	enum rig_pci_kind kind;
-	int fd;    /* RIG_PCI_VFIO_USER_FD. rig_pci_open owns it from the call on, also if it fails */
-	bool held; /* rig_pci_fork_hold was called: open gives it up as soon as it may, also if it fails */
-	const char *path;              /* read during the call only */
+	/* Called first, while forks of this process wait, so that no child holds what it makes: sets fd, or
+	 * ops and transport. Its negative errno is the open's. Sends nothing and does not log. NULL: they are
+	 * there. */
+	int (*begin)(void *arg, struct rig_pci_options *options);
+	void *arg;
+	int fd;           /* RIG_PCI_VFIO_USER_FD. rig_pci_open owns it from the call on, also if it fails */
+	const char *path; /* read during the call only */
 	enum rig_pci_transport which;  /* RIG_PCI_ADDRESS */
 	const struct rig_pci_fds *fds; /* RIG_PCI_ADDRESS; NULL: none. Read during the call only */
 	/* RIG_PCI_ADDRESS, NULL: none. Of a virtual function whose physical one VFIO gave out: what its owner
 	 * set. Of a physical one: sets it. Read during the call only. */
 	const char *token;
-	/* RIG_PCI_ADDRESS: bytes of memory that the caller will certainly map for such a function, to be
-	 * refused before anything is opened if they cannot be pinned; NULL: none */
-	uint64_t (*pins)(unsigned vendor, unsigned device);
+	struct rig_pci_failed *failed; /* RIG_PCI_ADDRESS: the attempts of an open that fails; NULL: unsaid */
 	const struct rig_vfio_ops *ops; /* RIG_PCI_OPS */
 	void *transport;           /* RIG_PCI_OPS; closed by ops->close, which open calls also if it fails */
 	unsigned deadline_ms;      /* for each message; 0: RIG_PCI_DEADLINE_MS */
@@ -93,15 +126,8 @@ struct rig_pci_options {
 #define RIG_PCI_IOVA_BASE   (UINT64_C(4) << 30)
 #define RIG_PCI_ARENA_STEP  (UINT64_C(64) << 20)
 
-/* Keeps forks of this process waiting, by any thread, until a descriptor that is made meanwhile is a
- * function's: a child would hold it for as long as it lives, and so keep the far side from noticing our end.
- * For moments: rig_pci_open gives it up before it sends anything. Open and close hold forks by themselves;
- * a caller does whose descriptor it is before. No fork by a callback of the log meanwhile. */
-void rig_pci_fork_hold(void);
-void rig_pci_fork_release(void);
-
-/* Takes the function. On failure nothing is left behind, *out is NULL, and why (of why_len bytes, may be
- * NULL) holds one line: the attempt, the errno, the evidence, the remedy. Errors:
+/* Takes the function. On failure nothing is left behind, *out is NULL, and rig_error() is one line: what was
+ * to be opened, the attempt, the errno. Errors:
  *	-ENOTSUP	a kind or device that nothing here drives yet (kernel VFIO; a vfio-user device that
  *			is not PCI)
  *	-ENODEV		the far side hung up, or configuration space reads all ones
@@ -109,7 +135,7 @@ void rig_pci_fork_release(void);
  *	-ETIMEDOUT	no answer within the deadline
  *	other		what connect(2) and its like answered
  */
-int rig_pci_open(struct rig_pci **out, const struct rig_pci_options *options, char *why, size_t why_len);
+int rig_pci_open(struct rig_pci **out, const struct rig_pci_options *options);
 
 /* Gives the function back: interrupts off, bus mastering off, DMA memory and mappings gone, descriptors
  * closed. Windows and rig_dma objects of it are dead when this returns; no other thread may be in a call.

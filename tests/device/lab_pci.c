@@ -31,10 +31,9 @@ static struct rig_pci *take(const char *address, const char *transport)
 	const struct rig_pci_options options = {
 	        .kind = RIG_PCI_ADDRESS, .path = address, .which = which[raw_transport_of(transport)]};
 	struct rig_pci *f;
-	char why[1024];
 
-	if (rig_pci_open(&f, &options, why, sizeof(why)))
-		lab_fail("%s", why);
+	if (rig_pci_open(&f, &options))
+		lab_fail("%s", rig_error());
 	return f;
 }
 

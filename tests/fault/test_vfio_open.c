@@ -69,12 +69,11 @@ static int use(struct rig_pci *f)
 static int scenario(const struct rig_pci_options *o)
 {
 	struct rig_pci *f = NULL;
-	char why[256] = "";
-	int err = rig_pci_open(&f, o, why, sizeof(why));
+	int err = rig_pci_open(&f, o);
 
 	if (err) {
 		assert_null(f);
-		assert_true(why[0] != '\0');
+		assert_true(rig_error()[0] != '\0');
 		return err;
 	}
 	err = use(f);

@@ -284,10 +284,12 @@ int fake_edu_open(void *arg, rig_atomic_u64 *word, void **device, char *why, siz
 	struct rig_driver_options driver = {.released = released, .process = e, .boot_ms = 1000};
 	struct rig_pci_options taken = {.kind = RIG_PCI_OPS, .ops = &rig_fake_ops, .transport = e->fake};
 	struct rig_pci *pci;
-	int err = rig_pci_open(&pci, &taken, why, why_bytes);
+	int err = rig_pci_open(&pci, &taken);
 
-	if (err)
+	if (err) {
+		snprintf(why, why_bytes, "%s", rig_error());
 		return err;
+	}
 	return rig_driver_make(pci, rig_board_find(rig_pci_info(pci)->vendor, rig_pci_info(pci)->device),
 	        &driver, word, device, why, why_bytes);
 }

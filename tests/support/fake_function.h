@@ -38,15 +38,14 @@ static inline void fake_function_open(struct fake_function *t, const struct rig_
         const struct rig_pci_options *po)
 {
 	struct rig_pci_options o = po ? *po : (struct rig_pci_options){0};
-	char why[512];
 
 	test_counts_take(&t->before);
 	assert_int_equal(rig_fake_make(&t->fake, fake_options), 0);
 	o.kind = RIG_PCI_OPS;
 	o.ops = &rig_fake_ops;
 	o.transport = t->fake;
-	if (rig_pci_open(&t->pci, &o, why, sizeof(why)))
-		fail_msg("%s", why);
+	if (rig_pci_open(&t->pci, &o))
+		fail_msg("%s", rig_error());
 }
 
 static inline void fake_function_close(struct fake_function *t)

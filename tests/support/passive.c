@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "allocs.h"
@@ -147,8 +148,10 @@ int passive_make(struct passive *p, const struct passive_options *options, uint6
 	rig_fake_fail_at(p->fake, fail_at);
 	test_allocs_fail_at(options->fail_allocation);
 	taken.transport = p->fake;
-	err = rig_pci_open(&pci, &taken, p->why, sizeof(p->why));
-	if (!err)
+	err = rig_pci_open(&pci, &taken);
+	if (err)
+		snprintf(p->why, sizeof(p->why), "%s", rig_error());
+	else
 		err = rig_driver_make(pci,
 		        options->board ? options->board : rig_board_find(RVX1_PCI_VENDOR, RVX1_PCI_DEVICE),
 		        &driver, p->word, &p->device, p->why, sizeof(p->why));

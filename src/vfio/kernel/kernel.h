@@ -25,11 +25,11 @@ struct rig_kernel_want {
 	enum rig_pci_transport which;  /* RIG_PCI_ANY: cdev where it exists and serves, else type1 */
 	const struct rig_pci_fds *fds; /* the caller's descriptors; NULL: all are opened here */
 	const char *token;             /* rig_pci_options' */
-	uint64_t (*pins)(unsigned vendor, unsigned device); /* rig_pci_options' */
+	struct rig_pci_failed *failed; /* rig_pci_options' */
 };
 
-/* On success *transport is *ops's. On failure nothing is left, and rig_error has the line. log is used
- * during the call only. */
+/* On success *transport is *ops's. On failure nothing is left, rig_error has the line, and *failed every
+ * attempt's. log is used during the call only. */
 int rig_kernel_open(const struct rig_kenv *env, const struct rig_kernel_want *want, const struct rig_log *log,
         const struct rig_vfio_ops **ops, void **transport);
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "kernel_parse.h"
 #include "kernel_private.h"
 #include "le.h"
+#include "text.h"
 
 #define NO_VENDOR 0xffffu
 
@@ -29,6 +31,42 @@ int rig_kernel_ioctl(struct rig_kernel *k, int fd, unsigned long request, void *
 		answer = k->env->sys->ioctl(fd, request, arg);
 	while (answer < 0 && errno == EINTR);
 	return answer < 0 ? -errno : answer;
+}
+
+/* -- Failures of opening -- */
+
+static const char *called(const struct rig_kernel *k)
+{
+	return *k->sysfs.bdf ? k->sysfs.bdf : "the function";
+}
+
+int rig_kernel_fail(struct rig_kernel *k, enum rig_pci_step step, int err, const char *what, ...)
+{
+	struct rig_pci_attempt *t = &k->tried;
+	char attempt[RIG_PCI_ATTEMPT_TEXT];
+	struct rig_text text;
+	va_list args;
+
+	va_start(args, what);
+	vsnprintf(attempt, sizeof(attempt), what, args);
+	va_end(args);
+	t->step = step;
+	rig_text_init(&text, t->text, sizeof(t->text));
+	rig_text_addf(&text, "%s%s%s", called(k), *attempt ? ": " : "", attempt);
+	rig_text_add_errno(&text, err);
+	return rig_error_set(err < 0 ? err : -err, "%s", t->text);
+}
+
+int rig_kernel_fail_node(struct rig_kernel *k, int err, const char *path)
+{
+	snprintf(k->tried.node, sizeof(k->tried.node), "%s", path);
+	return rig_kernel_fail(k, RIG_PCI_STEP_NODE, err, "opening %s", path);
+}
+
+int rig_kernel_fail_device(struct rig_kernel *k, int err, const char *what)
+{
+	return rig_kernel_fail(
+	        k, RIG_PCI_STEP_DEVICE, err, "%s%s", what, *k->token ? " with the token given" : "");
 }
 
 /* -- The token of a virtual function's owner -- */
@@ -100,13 +138,14 @@ static int check_there(struct rig_kernel *k)
 	int err;
 
 	if (strcmp(s->power, "D3hot") == 0 || strcmp(s->power, "D3cold") == 0)
-		return rig_kexplain_asleep(k);
+		return rig_kernel_fail(k, RIG_PCI_STEP_ASLEEP, ENODEV, "power state %s", s->power);
 	err = rig_kernel_read(k, RIG_VFIO_CONFIG, 0, id, sizeof(id));
 	if (err)
 		return rig_vfio_fail(err, NULL, "%s: reading the vendor id", s->bdf);
 	vendor = rig_get_le16(id);
 	if (vendor == NO_VENDOR)
-		return rig_kexplain_ones(k);
+		return rig_kernel_fail(
+		        k, RIG_PCI_STEP_ONES, ENODEV, "its configuration space answers all ones");
 	if (s->vendor && vendor != s->vendor)
 		return rig_vfio_fail(ENODEV, "remove the function and rescan the bus",
 		        "%s: the vendor id reads %#06x, the system found %#06x", s->bdf, vendor, s->vendor);

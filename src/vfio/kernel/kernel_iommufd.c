@@ -43,13 +43,6 @@ static int add_space(struct rig_kernel *k, int fd, int group, struct rig_kspace 
 	return 0;
 }
 
-static int no_iommufd(const struct rig_kernel *k, int err)
-{
-	if (err != ENOENT && err != ENODEV)
-		return rig_kexplain_node(k, err, IOMMU);
-	return rig_kexplain_back_end(k, "no " IOMMU);
-}
-
 int rig_kiommufd_space(struct rig_kernel *k, const struct rig_pci_fds *fds, int group)
 {
 	bool given = fds && fds->iommufd >= 0;
@@ -59,7 +52,8 @@ int rig_kiommufd_space(struct rig_kernel *k, const struct rig_pci_fds *fds, int 
 	k->space = given ? NULL : rig_kspace_join(RIG_KSPACE_IOMMUFD, group);
 	if (!k->space) {
 		fd = given ? k->env->sys->dup(fds->iommufd) : k->env->sys->open(IOMMU, O_RDWR);
-		err = fd < 0 ? no_iommufd(k, errno) : add_space(k, fd, given ? -1 : group, &k->space);
+		err = fd < 0 ? rig_kernel_fail_node(k, errno, IOMMU)
+		             : add_space(k, fd, given ? -1 : group, &k->space);
 	}
 	rig_kspace_unlock();
 	return err;
@@ -99,15 +93,15 @@ static int open_node(struct rig_kernel *k)
 	snprintf(node, sizeof(node), "/dev/vfio/devices/%s", k->sysfs.cdev);
 	k->fd = k->env->sys->open(node, O_RDWR);
 	if (k->fd < 0)
-		return rig_kexplain_node(k, errno, node);
+		return rig_kernel_fail_node(k, errno, node);
 	err = bind_patiently(k);
 	if (err == -EINVAL && *k->token)
 		return rig_vfio_fail(ENOTSUP, "Linux 6.19 or later takes one; else transport=type1",
 		        "%s: this kernel takes no token for its node (or the node is another process's)",
 		        k->sysfs.bdf);
 	if (err == -EINVAL)
-		return rig_kexplain_node(k, EBUSY, node);
-	return err < 0 ? rig_kexplain_device(k, err, "VFIO_DEVICE_BIND_IOMMUFD") : 0;
+		return rig_kernel_fail_node(k, EBUSY, node);
+	return err < 0 ? rig_kernel_fail_device(k, err, "VFIO_DEVICE_BIND_IOMMUFD") : 0;
 }
 
 static int attach_device(struct rig_kernel *k)
@@ -115,7 +109,9 @@ static int attach_device(struct rig_kernel *k)
 	struct rig_kvfio_attach attach = {.argsz = sizeof(attach), .pt_id = k->space->ioas};
 	int err = rig_kernel_ioctl(k, k->fd, RIG_KVFIO_DEVICE_ATTACH, &attach);
 
-	return err < 0 ? rig_kexplain_attach(k, err, "VFIO_DEVICE_ATTACH_IOMMUFD_PT") : 0;
+	return err < 0 ? rig_kernel_fail(k, RIG_PCI_STEP_ATTACH, err,
+	                         "group %d: VFIO_DEVICE_ATTACH_IOMMUFD_PT", k->sysfs.group)
+	               : 0;
 }
 
 int rig_kiommufd_device(struct rig_kernel *k, const struct rig_pci_fds *fds)
@@ -142,9 +138,9 @@ static int open_iommufd(struct rig_kernel *k, const struct rig_pci_fds *fds)
 	int err;
 
 	if (!*k->sysfs.cdev && !(fds && fds->device >= 0))
-		return rig_kexplain_back_end(k, "no node below /dev/vfio/devices");
+		return rig_kernel_fail(k, RIG_PCI_STEP_BACK_END, ENOTSUP, "no node below /dev/vfio/devices");
 	if (k->sysfs.noiommu)
-		return rig_kexplain_no_group(k);
+		return rig_kernel_fail(k, RIG_PCI_STEP_GROUP, ENODEV, "no IOMMU group");
 	err = rig_kiommufd_space(k, fds, k->sysfs.group);
 	if (err)
 		return err;

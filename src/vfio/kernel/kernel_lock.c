@@ -70,8 +70,7 @@ static int refuse(int fd, const char *bdf)
 		               "use the device that is open, or close it and put all that is left of it",
 		               "%s: taken by this process already", bdf),
 		       -EALREADY;
-	return rig_vfio_fail(EBUSY, "end that process, or wait for it", "%s: held by process %s", bdf,
-	        *text ? text : "without a name");
+	return rig_vfio_fail(EBUSY, NULL, "%s: held by process %s", bdf, *text ? text : "without a name");
 }
 
 int rig_klock_take(const char *dir, const char *bdf, int *fd)

@@ -7,21 +7,45 @@
 #include "kernel_private.h"
 #include "kernel_space.h"
 
+int rig_kernel_fail_map(const struct rig_kernel *k, int err, const struct rig_vfio_map *map)
+{
+	switch (err) {
+	case ENOMEM:
+		return rig_vfio_fail(ENOMEM, "RLIMIT_MEMLOCK (ulimit -l) forbids it, or memory is short",
+		        "pinning %" PRIu64 " KiB", map->bytes >> 10);
+	case ENOSPC:
+		return rig_vfio_fail(ENOSPC,
+		        "its limit is /sys/module/vfio_iommu_type1/parameters/dma_entry_limit",
+		        "mapping %" PRIu64 " KiB: the address space has %" PRIu64 " mappings",
+		        map->bytes >> 10, k->space->count);
+	case EEXIST:
+		return rig_vfio_fail(EEXIST, NULL,
+		        "[%#" PRIx64 ", +%#" PRIx64 ") is mapped already in the address space", map->iova,
+		        map->bytes);
+	case EFAULT:
+		return rig_vfio_fail(EFAULT, "map memory that is there and allows it",
+		        "pinning %#" PRIx64 " bytes at %p", map->bytes, map->host);
+	case EINVAL:
+		return rig_vfio_fail(EINVAL, NULL,
+		        "mapping [%#" PRIx64 ", +%#" PRIx64 "): outside what the IOMMU takes", map->iova,
+		        map->bytes);
+	default:
+		return rig_vfio_fail(
+		        err, NULL, "mapping [%#" PRIx64 ", +%#" PRIx64 ")", map->iova, map->bytes);
+	}
+}
+
 static int map_locked(struct rig_kernel *k, const struct rig_vfio_map *map)
 {
-	int err = rig_kexplain_pin(k, map);
-
-	if (err)
-		return err;
-	err = rig_kspace_note(k->space, map->iova, map->bytes, k);
+	int err = rig_kspace_note(k->space, map->iova, map->bytes, k);
 	if (err == -EEXIST)
-		return rig_kexplain_map(k, EEXIST, map);
+		return rig_kernel_fail_map(k, EEXIST, map);
 	if (err)
 		return rig_vfio_fail(err, NULL, "listing a mapping");
 	err = k->model->map(k, map);
 	if (err) {
 		(void)rig_kspace_forget(k->space, map->iova, map->bytes, k);
-		return rig_kexplain_map(k, -err, map);
+		return rig_kernel_fail_map(k, -err, map);
 	}
 	return 0;
 }

@@ -59,7 +59,7 @@ static int join_container(struct rig_kernel *k, int container, int group)
 
 	if (!err)
 		err = rig_kernel_ioctl(k, container, RIG_KVFIO_SET_IOMMU, (void *)RIG_KVFIO_NOIOMMU);
-	return err < 0 ? rig_kexplain_device(k, err, "setting no-IOMMU") : 0;
+	return err < 0 ? rig_kernel_fail_device(k, err, "setting no-IOMMU") : 0;
 }
 
 static int open_nodes(struct rig_kernel *k, int *container, int *group)
@@ -70,9 +70,9 @@ static int open_nodes(struct rig_kernel *k, int *container, int *group)
 	*group = -1;
 	*container = k->env->sys->open(CONTAINER, O_RDWR);
 	if (*container < 0)
-		return rig_kexplain_node(k, errno, CONTAINER);
+		return rig_kernel_fail_node(k, errno, CONTAINER);
 	*group = k->env->sys->open(node, O_RDWR);
-	return *group < 0 ? rig_kexplain_node(k, errno, node) : 0;
+	return *group < 0 ? rig_kernel_fail_node(k, errno, node) : 0;
 }
 
 static int open_by_group(struct rig_kernel *k)
@@ -85,7 +85,7 @@ static int open_by_group(struct rig_kernel *k)
 		err = join_container(k, container, group);
 	if (!err) {
 		k->fd = rig_kernel_ioctl(k, group, RIG_KVFIO_GROUP_GET_DEVICE_FD, rig_kernel_name(k, name));
-		err = k->fd < 0 ? rig_kexplain_device(k, k->fd, "VFIO_GROUP_GET_DEVICE_FD") : 0;
+		err = k->fd < 0 ? rig_kernel_fail_device(k, k->fd, "VFIO_GROUP_GET_DEVICE_FD") : 0;
 	}
 	if (!err) {
 		rig_kspace_lock();
@@ -178,12 +178,12 @@ static int pin(struct rig_kernel *k, const struct rig_vfio_map *map, uint64_t *p
 	int err = rig_kiommufd_map(k, map, false, &cookie);
 
 	if (err)
-		return rig_kexplain_map(k, -err, map);
+		return rig_kernel_fail_map(k, -err, map);
 	err = ask_kernel(k, map, cookie, pa);
 	if (!err) {
 		err = rig_kspace_note(k->space, *pa, map->bytes, k);
 		if (err)
-			err = rig_kexplain_map(k, -err, map);
+			err = rig_kernel_fail_map(k, -err, map);
 	}
 	if (err) {
 		(void)rig_kiommufd_unmap(k, cookie, &bytes);
@@ -259,7 +259,7 @@ static int place_locked(struct rig_kernel *k, const struct rig_vfio_map *map, ui
 	if (!err) {
 		err = rig_kspace_note(k->space, *pa, map->bytes, k);
 		if (err)
-			err = rig_kexplain_map(k, -err, map);
+			err = rig_kernel_fail_map(k, -err, map);
 	}
 	return err;
 }

@@ -49,7 +49,7 @@ struct rig_kernel {
 	const struct rig_kmodel *model; /* of `way` */
 	const struct rig_vfio_sink *sink;
 	char token[RIG_PCI_TOKEN + 1]; /* "" if none was given */
-	bool limited;                  /* RLIMIT_MEMLOCK may stop a mapping, which is then looked at before */
+	struct rig_pci_attempt tried;  /* while it is being opened */
 	int lock_fd;
 	int fd; /* the device */
 	struct rig_kspace *space;
@@ -72,6 +72,15 @@ struct rig_kernel {
 
 /* A system call, counted: the answer, or negative errno. */
 int rig_kernel_ioctl(struct rig_kernel *k, int fd, unsigned long request, void *arg);
+
+/* Of a step of opening: notes it in k->tried and answers the negative errno, with rig_error() "NAME: what:
+ * ERRNO (text)", or "NAME: ERRNO (text)" for an empty what. err may have either sign. */
+int rig_kernel_fail(struct rig_kernel *k, enum rig_pci_step step, int err, const char *what, ...)
+        __attribute__((format(printf, 4, 5)));
+/* Of opening a node. */
+int rig_kernel_fail_node(struct rig_kernel *k, int err, const char *path);
+/* Of getting at the device's descriptor. */
+int rig_kernel_fail_device(struct rig_kernel *k, int err, const char *what);
 
 /* -- kernel_device.c: what the three have in common -- */
 
@@ -102,6 +111,8 @@ int rig_kernel_dma_unmap(void *transport, uint64_t iova, uint64_t bytes);
 int rig_kernel_others(struct rig_kernel *k, struct rig_ranges *free);
 /* Closes the device's descriptor, if there is one; then leaves the space, and nothing in it. */
 void rig_kernel_leave(struct rig_kernel *k);
+/* What a refused mapping is called; with the space's lock held. */
+int rig_kernel_fail_map(const struct rig_kernel *k, int err, const struct rig_vfio_map *map);
 
 /* -- kernel_irq.c -- */
 
@@ -135,41 +146,6 @@ void rig_kernel_forked(void *transport);
 void rig_kernel_lock(void);
 void rig_kernel_unlock(void);
 void rig_kernel_each(void (*each)(void *arg, struct rig_kernel *k), void *arg);
-
-/* -- kernel_explain.c: failures in words, which are src/doctor's wherever it finds what is the matter -- */
-/* Each answers err's negative errno, with rig_vfio_fail's text. */
-
-/* There is no function bdf, or it is no address. */
-int rig_kexplain_absent(const struct rig_kernel *k, int err, const char *bdf);
-/* The function is not bound to vfio-pci; 0 if it is. */
-int rig_kexplain_driver(const struct rig_kernel *k);
-/* The lock is another process's. Leaves the text as it is if the doctor cannot name it. */
-int rig_kexplain_held(const struct rig_kernel *k);
-/* No IOMMU translates for the function. */
-int rig_kexplain_no_group(const struct rig_kernel *k);
-/* Opening a node of a group or a cdev. */
-int rig_kexplain_node(const struct rig_kernel *k, int err, const char *path);
-/* -ENOTSUP: what the way needs of the kernel is not there. */
-int rig_kexplain_back_end(const struct rig_kernel *k, const char *what);
-/* The group is not viable. */
-int rig_kexplain_viable(const struct rig_kernel *k);
-/* The group or device does not get into the address space (SET_CONTAINER, SET_IOMMU, ATTACH). */
-int rig_kexplain_attach(const struct rig_kernel *k, int err, const char *what);
-/* The device's descriptor is refused (GET_DEVICE_FD, BIND). */
-int rig_kexplain_device(const struct rig_kernel *k, int err, const char *what);
-/* The function is open and still asleep. */
-int rig_kexplain_asleep(const struct rig_kernel *k);
-/* Its configuration space answered all ones. */
-int rig_kexplain_ones(const struct rig_kernel *k);
-/* A mapping is refused; with the space's lock held. */
-int rig_kexplain_map(const struct rig_kernel *k, int err, const struct rig_vfio_map *map);
-
-/* Memory that RLIMIT_MEMLOCK certainly forbids to pin: -ENOMEM; else 0, also where only the kernel can tell.
- * Of a mapping, with the space's lock held; and before anything is opened, of what the caller will pin. */
-int rig_kexplain_pin(const struct rig_kernel *k, const struct rig_vfio_map *map);
-int rig_kexplain_need(const struct rig_kernel *k, uint64_t bytes);
-/* A text if it will forbid so many in all; else "". */
-void rig_kexplain_soon(const struct rig_kernel *k, uint64_t bytes, char *text, size_t len);
 
 extern const struct rig_kmodel rig_ktype1_model, rig_kiommufd_model, rig_knoiommu_model;
 extern const struct rig_vfio_ops rig_ktype1_ops, rig_kiommufd_ops, rig_knoiommu_ops;

@@ -95,53 +95,60 @@ static bool is_candidate(const struct way *way, const struct rig_kernel_want *wa
 	return way->which != RIG_PCI_NOIOMMU;
 }
 
-/* The open itself may fit, and what follows not. */
-static void look_at_limit(struct rig_kernel *k, const struct rig_kernel_want *want, const struct rig_log *log)
+/* Of a failed attempt, whichever step was its last: rig_error() is of it. */
+static void note(const struct rig_kernel_want *want, struct rig_kernel *k, int err)
 {
-	char text[RIG_VFIO_ERROR_BYTES];
+	struct rig_pci_attempt *t = &k->tried;
 
-	rig_kexplain_soon(k, UINT64_MAX >> 1, text, sizeof(text));
-	k->limited = *text;
-	if (!k->limited || !want->pins || k->way == RIG_PCI_NOIOMMU)
-		return;
-	rig_kexplain_soon(k, RIG_PCI_ARENA_STEP, text, sizeof(text));
-	if (*text)
-		rig_logf(log, RIG_LOG_WARN, "%s", text);
+	t->way = k->way;
+	t->err = err;
+	if (t->step == RIG_PCI_STEP_OTHER)
+		snprintf(t->text, sizeof(t->text), "%s", rig_error());
+	if (want->failed && want->failed->count < RIG_PCI_ATTEMPTS)
+		want->failed->attempt[want->failed->count++] = *t;
 }
 
-/* Both reasons where two ways were tried, if they differ. */
+/* How it was taken; t is a failed attempt before, its text "" for none. */
+static void tell(const struct rig_kernel *k, const struct rig_kernel_want *want, const struct rig_log *log,
+        const struct rig_pci_attempt *t)
+{
+	rig_logf(log, RIG_LOG_INFO, "%s through %s: %s%s", k->sysfs.bdf, k->model->name,
+	        want->fds                    ? "by the descriptors given"
+	        : want->which != RIG_PCI_ANY ? "as asked"
+	        : *t->text                   ? "iommufd does not serve: "
+	                                     : "it is there and serves",
+	        t->text);
+	if (*k->no_reset)
+		rig_logf(log, RIG_LOG_WARN, "no reset: %s", k->no_reset);
+}
+
+/* The function's own state is no reason to try again. */
+static bool is_last(const struct rig_kernel *k, int err)
+{
+	return k->way == RIG_PCI_IOMMUFD && err == -ENODEV && k->tried.step != RIG_PCI_STEP_NODE &&
+	       k->sysfs.group >= 0 && *k->sysfs.cdev;
+}
+
 static int try_ways(struct rig_kernel *k, const struct rig_kernel_want *want, const struct rig_log *log,
         const struct rig_vfio_ops **ops)
 {
-	char before[RIG_VFIO_ERROR_BYTES / 2] = "";
+	struct rig_pci_attempt before = {0};
 	int err = -ENOTSUP;
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (!is_candidate(&ways[i], want))
 			continue;
+		k->tried = (struct rig_pci_attempt){0};
 		err = start(k, &ways[i], want->fds);
 		if (!err) {
-			rig_logf(log, RIG_LOG_INFO, "%s through %s: %s%s", k->sysfs.bdf, ways[i].ops->name,
-			        want->fds                    ? "by the descriptors given"
-			        : want->which != RIG_PCI_ANY ? "as asked"
-			        : *before                    ? "iommufd does not serve: "
-			                                     : "it is there and serves",
-			        before);
-			look_at_limit(k, want, log);
-			if (*k->no_reset)
-				rig_logf(log, RIG_LOG_WARN, "no reset: %s", k->no_reset);
+			tell(k, want, log, &before);
 			*ops = ways[i].ops;
 			return 0;
 		}
-		if (*before && strncmp(before, rig_error(), sizeof(before) - 1) != 0)
-			(void)rig_error_set(err, "%s; and through iommufd: %s", rig_error(), before);
-		if (*before)
+		note(want, k, err);
+		if (is_last(k, err))
 			return err;
-		/* The function's own state is no reason to try again. */
-		if (err == -ENODEV && ways[i].which == RIG_PCI_IOMMUFD && k->sysfs.group >= 0 &&
-		        *k->sysfs.cdev)
-			return err;
-		snprintf(before, sizeof(before), "%.*s", (int)sizeof(before) - 1, rig_error());
+		before = k->tried;
 	}
 	return err;
 }
@@ -164,9 +171,21 @@ static int take_lock(struct rig_kernel *k)
 {
 	int err = rig_klock_take(k->env->lock_dir, k->sysfs.bdf, &k->lock_fd);
 
-	if (err == -EBUSY)
-		return rig_kexplain_held(k);
+	if (err == -EBUSY) {
+		k->tried.step = RIG_PCI_STEP_HELD;
+		snprintf(k->tried.text, sizeof(k->tried.text), "%s", rig_error());
+	}
 	return err == -EALREADY ? -EBUSY : err;
+}
+
+static int check_driver(struct rig_kernel *k)
+{
+	const char *driver = k->sysfs.driver;
+
+	if (rig_is_vfio_driver(driver))
+		return 0;
+	return rig_kernel_fail(k, RIG_PCI_STEP_DRIVER, *driver ? EBUSY : ENODEV, "it is with %s",
+	        *driver ? driver : "no driver");
 }
 
 /* What sysfs says, whoever drives it now, and that nobody else of ours does. With descriptors given, the
@@ -181,13 +200,15 @@ static int prepare(struct rig_kernel *k, const struct rig_kernel_want *want)
 		               ? 0
 		               : rig_vfio_fail(EINVAL, NULL, "neither an address nor a device's descriptor");
 	err = rig_ksysfs_read(k->env->root, want->bdf, &k->sysfs);
+	if (err == -EINVAL)
+		return rig_vfio_fail(
+		        err, "write it as 0000:65:00.0", "\"%.32s\" is no PCI address", want->bdf);
 	if (err)
-		return rig_kexplain_absent(k, err, want->bdf);
-	if (!want->fds)
-		err = rig_kexplain_driver(k);
-	if (!err && want->pins && want->which != RIG_PCI_NOIOMMU)
-		err = rig_kexplain_need(k, want->pins(k->sysfs.vendor, k->sysfs.device));
-	return err || want->fds ? err : take_lock(k);
+		return rig_kernel_fail(k, RIG_PCI_STEP_ABSENT, err, "%s", "");
+	if (want->fds)
+		return 0;
+	err = check_driver(k);
+	return err ? err : take_lock(k);
 }
 
 int rig_kernel_open(const struct rig_kenv *env, const struct rig_kernel_want *want, const struct rig_log *log,
@@ -198,8 +219,12 @@ int rig_kernel_open(const struct rig_kenv *env, const struct rig_kernel_want *wa
 
 	if (!k)
 		return rig_vfio_fail(ENOMEM, NULL, "a function");
+	if (want->failed)
+		want->failed->count = 0;
 	err = prepare(k, want);
-	if (!err)
+	if (err)
+		note(want, k, err);
+	else
 		err = try_ways(k, want, log, ops);
 	if (err) {
 		rig_klock_drop(k->lock_fd);

@@ -31,7 +31,8 @@ static int check_container(struct rig_kernel *k, int fd)
 		return rig_vfio_fail(EPROTO, "this library speaks version 0",
 		        CONTAINER " speaks version %d of VFIO", version);
 	if (rig_kernel_ioctl(k, fd, RIG_KVFIO_CHECK_EXTENSION, (void *)RIG_KVFIO_TYPE1V2) <= 0)
-		return rig_kexplain_back_end(k, CONTAINER " has no type1 (version 2) model");
+		return rig_kernel_fail(
+		        k, RIG_PCI_STEP_BACK_END, ENOTSUP, CONTAINER " has no type1 (version 2) model");
 	return 0;
 }
 
@@ -41,7 +42,7 @@ static int open_container(struct rig_kernel *k, int *fd)
 
 	*fd = k->env->sys->open(CONTAINER, O_RDWR);
 	if (*fd < 0)
-		return rig_kexplain_node(k, errno, CONTAINER);
+		return rig_kernel_fail_node(k, errno, CONTAINER);
 	err = check_container(k, *fd);
 	if (err)
 		k->env->sys->close(*fd);
@@ -56,7 +57,8 @@ static int check_group(struct rig_kernel *k, int fd)
 	if (err < 0)
 		return rig_vfio_fail(err, NULL, "asking group %d for its state", k->sysfs.group);
 	if (!(status.flags & RIG_KVFIO_GROUP_VIABLE))
-		return rig_kexplain_viable(k);
+		return rig_kernel_fail(
+		        k, RIG_PCI_STEP_VIABLE, EBUSY, "group %d is not viable", k->sysfs.group);
 	return 0;
 }
 
@@ -67,13 +69,13 @@ static int open_group(struct rig_kernel *k, bool waits, int *fd)
 	int err;
 
 	if (k->sysfs.group < 0 || k->sysfs.noiommu)
-		return rig_kexplain_no_group(k);
+		return rig_kernel_fail(k, RIG_PCI_STEP_GROUP, ENODEV, "no IOMMU group");
 	snprintf(node, sizeof(node), "/dev/vfio/%d", k->sysfs.group);
 	*fd = k->env->sys->open(node, O_RDWR);
 	if (*fd < 0 && errno == EBUSY && waits)
 		return -EAGAIN;
 	if (*fd < 0)
-		return rig_kexplain_node(k, errno, node);
+		return rig_kernel_fail_node(k, errno, node);
 	err = check_group(k, *fd);
 	if (err)
 		k->env->sys->close(*fd);
@@ -85,9 +87,12 @@ static int join_container(struct rig_kernel *k, int container, int group)
 	int err = rig_kernel_ioctl(k, group, RIG_KVFIO_GROUP_SET_CONTAINER, &container);
 
 	if (err < 0)
-		return rig_kexplain_attach(k, err, "joining a container");
+		return rig_kernel_fail(
+		        k, RIG_PCI_STEP_ATTACH, err, "group %d: joining a container", k->sysfs.group);
 	err = rig_kernel_ioctl(k, container, RIG_KVFIO_SET_IOMMU, (void *)RIG_KVFIO_TYPE1V2);
-	return err < 0 ? rig_kexplain_attach(k, err, "setting type1") : 0;
+	return err < 0 ? rig_kernel_fail(
+	                         k, RIG_PCI_STEP_ATTACH, err, "group %d: setting type1", k->sysfs.group)
+	               : 0;
 }
 
 /* A container of its own for the group. With rig_kspace_lock held. */
@@ -177,7 +182,8 @@ static int open_device(struct rig_kernel *k, const struct rig_pci_fds *fds)
 		        k, k->space->group_fd, RIG_KVFIO_GROUP_GET_DEVICE_FD, rig_kernel_name(k, name));
 	if (k->fd >= 0)
 		return 0;
-	return rig_kexplain_device(k, fds && fds->device >= 0 ? errno : -k->fd, "VFIO_GROUP_GET_DEVICE_FD");
+	return rig_kernel_fail_device(
+	        k, fds && fds->device >= 0 ? errno : -k->fd, "VFIO_GROUP_GET_DEVICE_FD");
 }
 
 static int open_type1(struct rig_kernel *k, const struct rig_pci_fds *fds)

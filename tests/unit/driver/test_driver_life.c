@@ -511,7 +511,7 @@ static void a_refused_make_gives_the_function_back(void **state)
 	t.device = NULL;
 	memset(t.regs + RVX1_ID, 0, 4);
 	taken.transport = t.fake;
-	assert_int_equal(rig_pci_open(&pci, &taken, why, sizeof(why)), 0);
+	assert_int_equal(rig_pci_open(&pci, &taken), 0);
 	assert_int_equal(rig_driver_make(pci, rig_board_find(RVX1_PCI_VENDOR, RVX1_PCI_DEVICE), &driver,
 	                         t.word, &device, why, sizeof(why)),
 	        -ENODEV);

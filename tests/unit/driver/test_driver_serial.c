@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -163,8 +164,10 @@ static int boot(const struct rig_driver_options *options)
 {
 	struct rig_pci_options taken = {.kind = RIG_PCI_OPS, .ops = &rig_fake_ops, .transport = t.fake};
 	struct rig_pci *pci;
-	int err = rig_pci_open(&pci, &taken, t.why, sizeof(t.why));
+	int err = rig_pci_open(&pci, &taken);
 
+	if (err)
+		snprintf(t.why, sizeof(t.why), "%s", rig_error());
 	return err ? err : rig_driver_make(pci, &board, options, t.word, &t.device, t.why, sizeof(t.why));
 }
 

@@ -33,7 +33,7 @@ typedef enum peer_do hook_fn(struct fake_peer *, const struct peer_message *);
 /* What the hook acts on: the n-th message (from 1) of this command. */
 static unsigned bad_command, bad_at;
 
-static int open_err(hook_fn *hook, unsigned deadline_ms, char *why, size_t len)
+static int open_err(hook_fn *hook, unsigned deadline_ms)
 {
 	struct rig_pci_options o = {.kind = RIG_PCI_VFIO_USER_FD, .deadline_ms = deadline_ms};
 
@@ -41,15 +41,14 @@ static int open_err(hook_fn *hook, unsigned deadline_ms, char *why, size_t len)
 	memset(&peer, 0, sizeof(peer));
 	peer.hook = hook;
 	fake_peer_start(&peer, &o.fd);
-	return rig_pci_open(&pci, &o, why, len);
+	return rig_pci_open(&pci, &o);
 }
 
 static void open_ok(hook_fn *hook, unsigned deadline_ms)
 {
-	char why[512];
 
-	if (open_err(hook, deadline_ms, why, sizeof(why)))
-		fail_msg("%s", why);
+	if (open_err(hook, deadline_ms))
+		fail_msg("%s", rig_error());
 }
 
 static void finish(void)
@@ -162,18 +161,17 @@ static const unsigned opening[] = {
 static void check_open_fails(hook_fn *hook, const char *name)
 {
 	for (size_t i = 0; i < sizeof(opening) / sizeof(opening[0]); i++) {
-		char why[512] = "";
 		int err;
 
 		bad_command = opening[i];
 		for (bad_at = 1;; bad_at++) {
-			err = open_err(hook, NEVER_MS, why, sizeof(why));
+			err = open_err(hook, NEVER_MS);
 			if (!err)
 				break;
 			assert_null(pci);
 			assert_true(err == -ENODEV || err == -EPROTO || err == -EIO);
-			if (strncmp(why, "the device process: ", 20) != 0)
-				fail_msg("%s at %u of %u: %s", name, bad_at, bad_command, why);
+			if (strncmp(rig_error(), "the device process: ", 20) != 0)
+				fail_msg("%s at %u of %u: %s", name, bad_at, bad_command, rig_error());
 			fake_peer_stop(&peer);
 			test_counts_same(&before);
 		}
@@ -235,12 +233,11 @@ static void opening_ends_at_the_deadline_if_any_answer_stays_out(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(opening) / sizeof(opening[0]); i++) {
-		char why[512];
 
 		bad_command = opening[i];
 		bad_at = 1;
-		assert_int_equal(open_err(silent, SOON_MS, why, sizeof(why)), -ETIMEDOUT);
-		assert_non_null(strstr(why, "no answer to"));
+		assert_int_equal(open_err(silent, SOON_MS), -ETIMEDOUT);
+		assert_non_null(strstr(rig_error(), "no answer to"));
 		fake_peer_stop(&peer);
 		test_counts_same(&before);
 	}
@@ -256,16 +253,15 @@ static enum peer_do newer(struct fake_peer *p, const struct peer_message *m)
 
 static void another_protocol_version_is_named(void **state)
 {
-	char why[512];
 
 	(void)state;
 	bad_at = 0;
-	assert_int_equal(open_err(newer, NEVER_MS, why, sizeof(why)), -EPROTO);
-	assert_non_null(strstr(why, "speaks 1.0"));
+	assert_int_equal(open_err(newer, NEVER_MS), -EPROTO);
+	assert_non_null(strstr(rig_error(), "speaks 1.0"));
 	fake_peer_stop(&peer);
 	bad_at = 1;
-	assert_int_equal(open_err(newer, NEVER_MS, why, sizeof(why)), -EPROTO);
-	assert_non_null(strstr(why, "speaks 0.7"));
+	assert_int_equal(open_err(newer, NEVER_MS), -EPROTO);
+	assert_non_null(strstr(rig_error(), "speaks 0.7"));
 	fake_peer_stop(&peer);
 }
 
@@ -299,11 +295,10 @@ static enum peer_do short_file(struct fake_peer *p, const struct peer_message *m
 
 static void an_area_beyond_the_end_of_its_file_is_refused(void **state)
 {
-	char why[512];
 
 	(void)state;
-	assert_int_equal(open_err(short_file, NEVER_MS, why, sizeof(why)), -EPROTO);
-	assert_non_null(strstr(why, "beyond the end of its file"));
+	assert_int_equal(open_err(short_file, NEVER_MS), -EPROTO);
+	assert_non_null(strstr(rig_error(), "beyond the end of its file"));
 	fake_peer_stop(&peer);
 	test_counts_same(&before);
 }
@@ -387,7 +382,7 @@ static void a_reset_that_stays_unanswered_ends_at_its_own_deadline(void **state)
 	memset(&peer, 0, sizeof(peer));
 	peer.hook = silent;
 	fake_peer_start(&peer, &o.fd);
-	assert_int_equal(rig_pci_open(&pci, &o, NULL, 0), 0);
+	assert_int_equal(rig_pci_open(&pci, &o), 0);
 	assert_int_equal(rig_pci_reset(pci), -ETIMEDOUT);
 	assert_non_null(strstr(rig_error(), "DEVICE_RESET"));
 	finish();
@@ -454,7 +449,7 @@ static void a_guarded_window_that_vanishes_reads_ones_and_others_faults_pass_on(
 	fake_peer_start(&peer, &o.fd);
 	/* Ours is put over it, so that other faults must come here. */
 	sigaction(SIGBUS, &mine, &old);
-	assert_int_equal(rig_pci_open(&pci, &o, NULL, 0), 0);
+	assert_int_equal(rig_pci_open(&pci, &o), 0);
 	assert_int_equal(rig_pci_window(pci, 2, 0, 0, 0, &w), 0);
 	rig_win_store32(&w, 0, 7);
 	assert_int_equal(ftruncate(peer.bar_fd[2], 0), 0);
@@ -500,7 +495,7 @@ static void a_child_of_fork_guards_nothing_of_its_parents(void **state)
 	memset(&peer, 0, sizeof(peer));
 	fake_peer_start(&peer, &o.fd);
 	sigaction(SIGBUS, &mine, &old);
-	assert_int_equal(rig_pci_open(&pci, &o, NULL, 0), 0);
+	assert_int_equal(rig_pci_open(&pci, &o), 0);
 	assert_int_equal(rig_pci_window(pci, 2, 0, 0, 0, &w), 0);
 	child = fork();
 	if (!child)

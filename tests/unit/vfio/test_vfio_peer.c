@@ -38,7 +38,7 @@ static void take(struct side *s, enum rig_vfio_peers peers, bool exports)
 
 	assert_int_equal(rig_fake_make(&s->fake, &o), 0);
 	taken.transport = s->fake;
-	assert_int_equal(rig_pci_open(&s->f, &taken, NULL, 0), 0);
+	assert_int_equal(rig_pci_open(&s->f, &taken), 0);
 }
 
 static void give(struct side *s)

@@ -33,15 +33,14 @@ static struct test_counts before;
 static void open_with(enum peer_do (*hook)(struct fake_peer *, const struct peer_message *), const char *json)
 {
 	struct rig_pci_options o = {.kind = RIG_PCI_VFIO_USER_FD};
-	char why[512];
 
 	test_counts_take(&before);
 	memset(&peer, 0, sizeof(peer));
 	peer.hook = hook;
 	peer.json = json;
 	fake_peer_start(&peer, &o.fd);
-	if (rig_pci_open(&pci, &o, why, sizeof(why)))
-		fail_msg("%s", why);
+	if (rig_pci_open(&pci, &o))
+		fail_msg("%s", rig_error());
 }
 
 static int setup(void **state)
@@ -499,7 +498,7 @@ static void a_server_at_a_path_is_connected_to(void **state)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	struct rig_pci_options o = {.kind = RIG_PCI_VFIO_USER_PATH, .path = addr.sun_path, .deadline_ms = 50};
-	char dir[] = "/tmp/rig-test-XXXXXX", why[512];
+	char dir[] = "/tmp/rig-test-XXXXXX";
 	struct test_counts counts;
 
 	(void)state;
@@ -508,12 +507,12 @@ static void a_server_at_a_path_is_connected_to(void **state)
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/s", dir);
 	int l = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(l, (struct sockaddr *)&addr, sizeof(addr)), 0);
-	assert_int_equal(rig_pci_open(&pci, &o, why, sizeof(why)), -ECONNREFUSED);
+	assert_int_equal(rig_pci_open(&pci, &o), -ECONNREFUSED);
 	assert_int_equal(listen(l, 1), 0);
 	/* It takes the connection and says nothing. */
-	assert_int_equal(rig_pci_open(&pci, &o, why, sizeof(why)), -ETIMEDOUT);
-	assert_non_null(strstr(why, "no answer to VERSION within 50 ms"));
-	assert_non_null(strstr(why, dir));
+	assert_int_equal(rig_pci_open(&pci, &o), -ETIMEDOUT);
+	assert_non_null(strstr(rig_error(), "no answer to VERSION within 50 ms"));
+	assert_non_null(strstr(rig_error(), dir));
 	close(l);
 	unlink(addr.sun_path);
 	rmdir(dir);

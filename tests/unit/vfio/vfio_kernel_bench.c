@@ -43,7 +43,7 @@ int open_want(const struct rig_kernel_want *want, struct rig_pci **out)
 	int err = rig_kernel_open(&kernel.env, want, &log_all, &o.ops, &o.transport);
 
 	*out = NULL;
-	return err ? err : rig_pci_open(out, &o, NULL, 0);
+	return err ? err : rig_pci_open(out, &o);
 }
 
 int open_by(enum rig_pci_transport which, const char *bdf, struct rig_pci **out)

@@ -11,13 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "counters.h"
-#include "dma.h"
 #include "doctor.h"
+#include "take.h"
 #include "vfio_kernel_bench.h"
 #include "vfio_ops.h"
 
@@ -26,11 +25,8 @@
 #define GROUP    "/sys/kernel/iommu_groups/12"
 #define DRIVERS  "../../../bus/pci/drivers/"
 #define USER     "Uid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\n"
-#define ROOT     "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\n"
 #define TOKEN    "bd8d9d2b-5a5f-4f5a-a211-f591514ba1f3"
 #define LIMIT(n) "Max locked memory         " n "            " n "            bytes     \n"
-#define MIB      (UINT64_C(1) << 20)
-#define PAGE     UINT64_C(4096)
 
 static void file(const char *path, const char *text)
 {
@@ -169,12 +165,6 @@ static void little_to_lock(void)
 	file("/proc/self/limits", LIMIT("524288"));
 }
 
-static void few_entries(void)
-{
-	kernel.entry_limit = 16;
-	file("/sys/module/vfio_iommu_type1/parameters/dma_entry_limit", "16\n");
-}
-
 static void owned_virtual(void)
 {
 	fake_kernel_link(&kernel, DEVICE "/physfn", "../" FAKE_KERNEL_BDF1);
@@ -251,32 +241,27 @@ static void old_kernel(void)
 
 /* -- How it is met -- */
 
-static uint64_t pins(unsigned vendor, unsigned device)
+/* Opens as src/open does: with the explanation of a failure. */
+static int open_explained(const struct rig_kernel_want *want, struct rig_pci **out)
 {
-	return vendor == 0x1234 && device == 0x5258 ? MIB : 0;
+	struct rig_spec spec = {.kind = RIG_SPEC_PCI, .path = FAKE_KERNEL_BDF0, .transport = want->which};
+	struct rig_kernel_want all = *want;
+	struct rig_pci_failed failed;
+	int err;
+
+	snprintf(spec.token, sizeof(spec.token), "%s", want->token ? want->token : "");
+	all.failed = &failed;
+	err = open_want(&all, out);
+	return err && failed.count ? rig_explain(kernel.root, &spec, &failed) : err;
 }
 
-/* Answers the failure of the first step that fails. */
-static int attempt(enum rig_pci_transport which, uint64_t pin, uint64_t map, unsigned maps)
+static int attempt(enum rig_pci_transport which)
 {
-	const struct rig_kernel_want want = {
-	        .bdf = FAKE_KERNEL_BDF0, .which = which, .pins = pin ? pins : NULL};
-	struct rig_dma dma;
+	const struct rig_kernel_want want = {.bdf = FAKE_KERNEL_BDF0, .which = which};
 	struct rig_pci *f;
-	int err = open_want(&want, &f);
-	void *host;
+	int err = open_explained(&want, &f);
 
-	assert_true(!pin || pin == MIB);
-	if (err || !map) {
-		rig_pci_close(f);
-		return err;
-	}
-	host = mmap(NULL, map * maps, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	assert_ptr_not_equal(host, MAP_FAILED);
-	for (unsigned i = 0; i < maps && !err; i++)
-		err = rig_dma_map_host(f, (char *)host + i * map, map, RIG_DMA_READ, &dma);
 	rig_pci_close(f);
-	munmap(host, map * maps);
 	return err;
 }
 
@@ -290,48 +275,38 @@ static const struct illness {
 	void (*fall_ill)(void);
 	enum rig_pci_transport which;
 	int err;
-	uint64_t pin, map; /* bytes said to be pinned, and bytes that are mapped */
-	unsigned maps;
 	struct rig_doctor_seen seen; /* what the attempt saw and the tree does not hold */
 } illnesses[] = {
-        ILL("absent", absent, RIG_PCI_ANY, -ENOENT, .pin = 0),
-        ILL("driver", unbound, RIG_PCI_ANY, -ENODEV, .pin = 0),
-        ILL("driver", foreign, RIG_PCI_ANY, -EBUSY, .pin = 0),
-        ILL("in-use", in_use, RIG_PCI_ANY, -EBUSY, .pin = 0),
-        ILL("mate-in-use", mate_in_use, RIG_PCI_TYPE1, -EBUSY, .pin = 0),
+        ILL("absent", absent, RIG_PCI_ANY, -ENOENT),
+        ILL("driver", unbound, RIG_PCI_ANY, -ENODEV),
+        ILL("driver", foreign, RIG_PCI_ANY, -EBUSY),
+        ILL("in-use", in_use, RIG_PCI_ANY, -EBUSY),
+        ILL("mate-in-use", mate_in_use, RIG_PCI_TYPE1, -EBUSY),
         ILL("power", dozing, RIG_PCI_TYPE1, -ENODEV, .seen = {.open = true}),
-        ILL("vfio-pci", no_module, RIG_PCI_ANY, -ENODEV, .pin = 0),
-        ILL("back-end", no_type1, RIG_PCI_TYPE1, -ENOTSUP, .pin = 0),
-        ILL("back-end", no_iommufd, RIG_PCI_IOMMUFD, -ENOTSUP, .pin = 0),
-        ILL("no-node", old_kernel, RIG_PCI_IOMMUFD, -ENOTSUP, .pin = 0),
-        ILL("group-mate", not_viable, RIG_PCI_TYPE1, -EBUSY, .pin = 0),
-        ILL("iommu-off", iommu_off, RIG_PCI_TYPE1, -ENODEV, .pin = 0),
-        ILL("iommu-absent", iommu_absent, RIG_PCI_TYPE1, -ENODEV, .pin = 0),
-        ILL("no-group", no_group, RIG_PCI_TYPE1, -ENODEV, .pin = 0),
-        ILL("noiommu", no_protection, RIG_PCI_TYPE1, -ENODEV, .pin = 0),
-        ILL("noiommu", no_protection, RIG_PCI_IOMMUFD, -ENODEV, .pin = 0),
-        ILL("noiommu", no_protection, RIG_PCI_ANY, -ENODEV, .pin = 0),
-        ILL("permission", group_forbidden, RIG_PCI_TYPE1, -EACCES, .pin = 0),
-        ILL("permission", cdev_forbidden, RIG_PCI_IOMMUFD, -EACCES, .pin = 0),
-        ILL("holder", group_held, RIG_PCI_TYPE1, -EBUSY, .pin = 0),
-        ILL("holder", cdev_held, RIG_PCI_IOMMUFD, -EBUSY, .pin = 0),
-        ILL("holder", locked, RIG_PCI_ANY, -EBUSY, .pin = 0),
-        ILL("rmrr", firmware_region, RIG_PCI_TYPE1, -EINVAL, .pin = 0),
-        ILL("no-remapping", no_remapping, RIG_PCI_TYPE1, -EPERM, .pin = 0),
-        ILL("token", owned_virtual, RIG_PCI_TYPE1, -EACCES, .pin = 0),
-        ILL("token", owned_virtual, RIG_PCI_IOMMUFD, -EACCES, .pin = 0),
-        ILL("lockdown", locked_down, RIG_PCI_NOIOMMU, -EPERM, .pin = 0),
-        ILL("power", asleep, RIG_PCI_TYPE1, -ENODEV, .pin = 0),
-        ILL("power", asleep, RIG_PCI_IOMMUFD, -ENODEV, .pin = 0),
-        ILL("link", no_link, RIG_PCI_TYPE1, -ENODEV, .pin = 0),
-        ILL("memlock", little_to_lock, RIG_PCI_ANY, -ENOMEM, .pin = MIB, .map = 0, .maps = 0,
-                .seen = {.certain = true}),
-        ILL("memlock", little_to_lock, RIG_PCI_TYPE1, -ENOMEM, .pin = 0, .map = MIB, .maps = 1,
-                .seen = {.open = true}),
-        ILL("memlock", little_to_lock, RIG_PCI_IOMMUFD, -ENOMEM, .pin = 0, .map = MIB, .maps = 1,
-                .seen = {.open = true}),
-        ILL("entry-limit", few_entries, RIG_PCI_TYPE1, -ENOSPC, .pin = 0, .map = PAGE, .maps = 17,
-                .seen = {.full = true, .mappings = 16}),
+        ILL("vfio-pci", no_module, RIG_PCI_ANY, -ENODEV),
+        ILL("back-end", no_type1, RIG_PCI_TYPE1, -ENOTSUP),
+        ILL("back-end", no_iommufd, RIG_PCI_IOMMUFD, -ENOENT),
+        ILL("no-node", old_kernel, RIG_PCI_IOMMUFD, -ENOTSUP),
+        ILL("group-mate", not_viable, RIG_PCI_TYPE1, -EBUSY),
+        ILL("iommu-off", iommu_off, RIG_PCI_TYPE1, -ENODEV),
+        ILL("iommu-absent", iommu_absent, RIG_PCI_TYPE1, -ENODEV),
+        ILL("no-group", no_group, RIG_PCI_TYPE1, -ENODEV),
+        ILL("noiommu", no_protection, RIG_PCI_TYPE1, -ENODEV),
+        ILL("noiommu", no_protection, RIG_PCI_IOMMUFD, -ENODEV),
+        ILL("noiommu", no_protection, RIG_PCI_ANY, -ENODEV),
+        ILL("permission", group_forbidden, RIG_PCI_TYPE1, -EACCES),
+        ILL("permission", cdev_forbidden, RIG_PCI_IOMMUFD, -EACCES),
+        ILL("holder", group_held, RIG_PCI_TYPE1, -EBUSY),
+        ILL("holder", cdev_held, RIG_PCI_IOMMUFD, -EBUSY),
+        ILL("holder", locked, RIG_PCI_ANY, -EBUSY),
+        ILL("rmrr", firmware_region, RIG_PCI_TYPE1, -EINVAL),
+        ILL("no-remapping", no_remapping, RIG_PCI_TYPE1, -EPERM),
+        ILL("token", owned_virtual, RIG_PCI_TYPE1, -EACCES),
+        ILL("token", owned_virtual, RIG_PCI_IOMMUFD, -EACCES),
+        ILL("lockdown", locked_down, RIG_PCI_NOIOMMU, -EPERM),
+        ILL("power", asleep, RIG_PCI_TYPE1, -ENODEV),
+        ILL("power", asleep, RIG_PCI_IOMMUFD, -ENODEV),
+        ILL("link", no_link, RIG_PCI_TYPE1, -ENODEV),
 };
 
 /* -- Both on one tree -- */
@@ -365,11 +340,8 @@ static void examine(const struct illness *i, struct rig_diagnosis *d)
 	        [RIG_PCI_IOMMUFD] = RIG_DOCTOR_IOMMUFD,
 	        [RIG_PCI_TYPE1] = RIG_DOCTOR_TYPE1,
 	        [RIG_PCI_NOIOMMU] = RIG_DOCTOR_NOIOMMU};
-	const struct rig_doctor_ask ask = {.root = kernel.root,
-	        .bdf = FAKE_KERNEL_BDF0,
-	        .pin = i->map ? i->map : i->pin,
-	        .way = ways[i->which],
-	        .seen = i->seen};
+	const struct rig_doctor_ask ask = {
+	        .root = kernel.root, .bdf = FAKE_KERNEL_BDF0, .way = ways[i->which], .seen = i->seen};
 
 	assert_int_equal(rig_doctor_examine(&ask, d), 0);
 }
@@ -404,7 +376,7 @@ static void a_refusal_carries_every_word_that_the_doctor_says_of_the_same_tree(v
 		assert_int_equal(kernel_setup(state), 0);
 		i->fall_ill();
 		test_counts_take(&before);
-		err = attempt(i->which, i->pin, i->map, i->maps);
+		err = attempt(i->which);
 		snprintf(message, sizeof(message), "%s", rig_error());
 		test_counts_same(&before);
 		if (err != i->err)
@@ -427,115 +399,132 @@ static void on_a_machine_that_is_well_the_doctor_finds_nothing_in_the_way(void *
 	for (enum rig_pci_transport which = RIG_PCI_ANY; which <= RIG_PCI_TYPE1; which++) {
 		examine(&(struct illness){.which = which}, d);
 		assert_int_equal(d->verdict, RIG_NOTE);
-		assert_int_equal(attempt(which, MIB, MIB, 1), 0);
+		assert_int_equal(attempt(which), 0);
 	}
 	free(d);
 }
 
-/* -- RLIMIT_MEMLOCK before the kernel is asked -- */
+/* -- Nodes -- */
 
-static unsigned calls_of(enum rig_pci_transport which, int want, uint64_t pin, uint64_t map)
+static void each_errno_of_a_node_has_its_remedy_for_a_host_and_a_container(void **state)
 {
-	kernel.calls = 0;
-	if (attempt(which, pin, map, 1) != want)
-		fail_msg("%s", rig_error());
-	return kernel.calls;
+	static const struct {
+		int err;
+		const char *host, *container;
+	} rows[] = {{ENOENT, "on a host load the modules", "in a container hand it in"},
+	        {ENXIO, "udevadm trigger", "a container start again"},
+	        {ENODEV, "udevadm trigger", "a container start again"},
+	        {EACCES, "rigctl bind --user NAME", "also for a container"},
+	        {EPERM, "in a service DeviceAllow", "to the container"}};
+	static const char *const nodes[] = {
+	        "/dev/vfio/vfio", "/dev/vfio/12", "/dev/vfio/devices/vfio0", "/dev/iommu"};
+
+	for (size_t n = 0; n < sizeof(nodes) / sizeof(nodes[0]); n++) {
+		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+			enum rig_pci_transport which = n < 2 ? RIG_PCI_TYPE1 : RIG_PCI_IOMMUFD;
+
+			kernel.fail_path = nodes[n];
+			kernel.fail_path_errno = rows[i].err;
+			assert_int_equal(attempt(which), -rows[i].err);
+			says(nodes[n]);
+			says(rows[i].host);
+			says(rows[i].container);
+		}
+	}
+	(void)state;
 }
 
-static void what_cannot_be_pinned_is_refused_before_the_first_system_call(void **state)
+/* The function's own lock names this process, and is not what stands in its way. */
+static void this_process_is_not_called_another_one(void **state)
 {
+	char path[64], pid[32];
+
+	(void)state;
+	snprintf(pid, sizeof(pid), "%ld", (long)getpid());
+	snprintf(path, sizeof(path), "%s (test_vfio_kern)\n", pid);
+	file("/run/rig-vfio/" FAKE_KERNEL_BDF0, path);
+	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
+	file(path, "test_vfio_kern\n");
+	kernel.fail_path = "/dev/vfio/12";
+	kernel.fail_path_errno = EBUSY;
+	assert_int_equal(attempt(RIG_PCI_TYPE1), -EBUSY);
+	says("this process's own");
+	assert_null(strstr(rig_error(), pid));
+}
+
+static void a_second_binding_by_who_cannot_be_seen_is_said_to_be_that(void **state)
+{
+	(void)state;
+	kernel.fail_nr = 118;
+	kernel.fail_errno = EINVAL;
+	assert_int_equal(attempt(RIG_PCI_IOMMUFD), -EBUSY);
+	says("a process of another user");
+}
+
+/* -- auto -- */
+
+/* In a container that has one way's nodes, the other's absence is no reason. */
+static void of_two_ways_the_one_that_is_there_is_told(void **state)
+{
+	(void)state;
+	kernel.no_iommu_node = true;
+	kernel.viable = false;
+	assert_int_equal(attempt(RIG_PCI_ANY), -EBUSY);
+	says("group 12 is not viable");
+	assert_null(strstr(rig_error(), "iommufd: "));
+	assert_null(strstr(rig_error(), "/dev/iommu"));
+}
+
+static void of_two_ways_that_are_not_there_both_are_told(void **state)
+{
+	(void)state;
+	kernel.no_iommu_node = true;
+	kernel.fail_path = "/dev/vfio/vfio";
+	kernel.fail_path_errno = ENOENT;
+	assert_int_equal(attempt(RIG_PCI_ANY), -ENOENT);
+	says("opening /dev/vfio/vfio");
+	says("and through iommufd: ");
+	says("opening /dev/iommu");
+}
+
+static void a_node_that_is_closed_is_told_where_the_other_way_is_not_there(void **state)
+{
+	(void)state;
+	cdev_forbidden();
+	kernel.fail_nr = 101; /* no type1 */
+	kernel.fail_errno = EINVAL;
+	assert_int_equal(attempt(RIG_PCI_ANY), -EACCES);
+	says("/dev/vfio/devices/vfio0");
+}
+
+/* -- Memory -- */
+
+static const struct rig_spec type1 = {
+        .kind = RIG_SPEC_PCI, .path = FAKE_KERNEL_BDF0, .transport = RIG_PCI_TYPE1};
+
+static void memory_that_could_not_be_mapped_is_explained_by_the_limit(void **state)
+{
+	char why[1024] = "mapping";
+
 	(void)state;
 	little_to_lock();
-	assert_int_equal(calls_of(RIG_PCI_ANY, -ENOMEM, MIB, 0), 0);
-	says("limit 512 KiB, needed 1024 KiB");
-	says("ulimit -l 1024");
-}
-
-static void a_mapping_that_cannot_be_pinned_is_refused_before_the_kernel_is_asked(void **state)
-{
-	(void)state;
-	little_to_lock();
-	kernel.fail_nr = 113; /* MAP_DMA would answer this */
-	kernel.fail_errno = EIO;
-	(void)calls_of(RIG_PCI_TYPE1, -ENOMEM, 0, MIB);
-	kernel.fail_nr = 0x85;
-	(void)calls_of(RIG_PCI_IOMMUFD, -ENOMEM, 0, MIB);
-}
-
-/* type1 compares what the process has locked; iommufd's count is the user's, of which ours is certain. */
-static void each_way_counts_what_the_kernel_counts(void **state)
-{
-	(void)state;
-	file("/proc/self/status", USER "VmLck:\t     512 kB\nVmPin:\t    2048 kB\n");
-	file("/proc/self/limits", LIMIT("2097152"));
-	assert_int_equal(attempt(RIG_PCI_TYPE1, 0, MIB, 1), 0);
-	assert_int_equal(attempt(RIG_PCI_TYPE1, 0, 2 * MIB, 1), -ENOMEM);
-	assert_int_equal(attempt(RIG_PCI_IOMMUFD, 0, 2 * MIB, 1), 0);
-	assert_int_equal(attempt(RIG_PCI_IOMMUFD, 0, MIB, 3), -ENOMEM);
-	says("2048 KiB that count already");
-}
-
-static void who_may_lock_all_or_has_no_limit_is_not_predicted(void **state)
-{
-	(void)state;
-	little_to_lock();
-	file("/proc/self/status", ROOT);
-	assert_int_equal(attempt(RIG_PCI_ANY, MIB, MIB, 1), 0);
-	file("/proc/self/status", USER);
-	file("/proc/self/limits", LIMIT("unlimited"));
-	assert_int_equal(attempt(RIG_PCI_ANY, MIB, MIB, 1), 0);
-}
-
-/* Pages of a device are not charged: whether this is memory is looked at before it is refused. */
-static void what_is_no_memory_is_left_to_the_kernel(void **state)
-{
-	const struct rig_kernel_want want = {.bdf = FAKE_KERNEL_BDF0, .which = RIG_PCI_TYPE1};
-	struct rig_vfio_map map = {.iova = MIB, .bytes = MIB, .prot = RIG_DMA_READ, .fd = -1};
-	const struct rig_vfio_ops *ops;
-	void *transport;
-
-	(void)state;
-	little_to_lock();
-	assert_int_equal(rig_kernel_open(&kernel.env, &want, &log_all, &ops, &transport), 0);
-	map.host = mmap(NULL, MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	assert_ptr_not_equal(map.host, MAP_FAILED);
-	assert_int_equal(ops->dma_map(transport, &map), 0);
-	munmap(map.host, MIB);
-	ops->close(transport);
+	rig_explain_memory(kernel.root, &type1, -EIO, why, sizeof(why));
+	assert_string_equal(why, "mapping");
+	rig_explain_memory(kernel.root, &type1, -ENOMEM, why, sizeof(why));
+	assert_int_equal(strncmp(why, "mapping; ", 9), 0);
+	assert_non_null(strstr(why, "limit 512 KiB, needed 65536 KiB"));
+	assert_null(strchr(why, '\n'));
 }
 
 static void a_limit_that_will_be_met_later_is_told_at_the_open(void **state)
 {
 	(void)state;
+	rig_explain_limit(kernel.root, &type1, &log_all);
+	assert_string_equal(logged, "");
 	file("/proc/self/status", USER);
 	file("/proc/self/limits", LIMIT("8388608"));
-	assert_int_equal(attempt(RIG_PCI_TYPE1, MIB, 0, 0), 0);
+	rig_explain_limit(kernel.root, &type1, &log_all);
 	assert_non_null(strstr(logged, "limit 8192 KiB, needed 65536 KiB"));
-}
-
-/* -- And where the kernel knows better -- */
-
-static void a_pin_that_the_kernel_refuses_within_the_limit_names_who_else_counts(void **state)
-{
-	(void)state;
-	file("/proc/self/status", USER);
-	file("/proc/self/limits", LIMIT("8388608"));
-	kernel.fail_nr = 0x85;
-	kernel.fail_errno = ENOMEM;
-	assert_int_equal(attempt(RIG_PCI_IOMMUFD, 0, MIB, 1), -ENOMEM);
-	says("other processes of the user count too");
-	file("/proc/self/status", ROOT);
-	assert_int_equal(attempt(RIG_PCI_IOMMUFD, 0, MIB, 1), -ENOMEM);
-	says("RLIMIT_MEMLOCK does not stop it");
-}
-
-static void a_full_address_space_is_named_also_where_the_limit_cannot_be_read(void **state)
-{
-	(void)state;
-	kernel.entry_limit = 16;
-	assert_int_equal(attempt(RIG_PCI_TYPE1, 0, PAGE, 17), -ENOSPC);
-	says("limit unknown; the address space has 16 mappings");
-	says("dma_entry_limit");
 }
 
 /* -- The token of a virtual function's owner -- */
@@ -551,7 +540,7 @@ static void the_owners_token_opens_a_virtual_function(void **state)
 	kernel.binds_token = true;
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		want.which = ways[i];
-		if (open_want(&want, &f))
+		if (open_explained(&want, &f))
 			fail_msg("%s", rig_error());
 		rig_pci_close(f);
 	}
@@ -568,7 +557,7 @@ static void another_token_is_refused_and_said_to_be_another(void **state)
 	owned_virtual();
 	kernel.binds_token = true;
 	for (want.which = RIG_PCI_IOMMUFD; want.which <= RIG_PCI_TYPE1; want.which++) {
-		assert_int_equal(open_want(&want, &f), -EACCES);
+		assert_int_equal(open_explained(&want, &f), -EACCES);
 		says("with the token given");
 	}
 }
@@ -580,10 +569,10 @@ static void a_kernel_whose_nodes_take_no_token_is_driven_through_type1(void **st
 
 	(void)state;
 	owned_virtual();
-	assert_int_equal(open_want(&want, &f), -ENOTSUP);
+	assert_int_equal(open_explained(&want, &f), -ENOTSUP);
 	says("transport=type1");
 	want.which = RIG_PCI_ANY;
-	assert_int_equal(open_want(&want, &f), 0);
+	assert_int_equal(open_explained(&want, &f), 0);
 	assert_string_equal(rig_pci_info(f)->transport, "type1");
 	rig_pci_close(f);
 }
@@ -596,13 +585,13 @@ static void the_owner_of_a_physical_function_sets_the_token(void **state)
 	struct rig_pci *f;
 
 	(void)state;
-	assert_int_equal(open_want(&want, &f), 0);
+	assert_int_equal(open_explained(&want, &f), 0);
 	assert_int_equal(kernel.function[0].tokens, 1);
 	assert_memory_equal(kernel.function[0].uuid, uuid, sizeof(uuid));
 	rig_pci_close(f);
 	kernel.fail_nr = 117;
 	kernel.fail_errno = ENOTTY;
-	assert_int_equal(open_want(&want, &f), -ENOTSUP);
+	assert_int_equal(open_explained(&want, &f), -ENOTSUP);
 	says("takes no token");
 }
 
@@ -615,7 +604,7 @@ static void a_token_that_the_kernel_does_not_want_is_said_to_be_too_much(void **
 	(void)state;
 	kernel.fail_nr = 106;
 	kernel.fail_errno = EINVAL;
-	assert_int_equal(open_want(&want, &f), -EINVAL);
+	assert_int_equal(open_explained(&want, &f), -EINVAL);
 	says("leave vf-token out");
 }
 
@@ -642,7 +631,7 @@ static void one_reason_of_both_ways_is_said_once(void **state)
 
 	(void)state;
 	no_protection();
-	assert_int_equal(attempt(RIG_PCI_ANY, 0, 0, 0), -ENODEV);
+	assert_int_equal(attempt(RIG_PCI_ANY), -ENODEV);
 	again = strstr(rig_error(), "given out without an IOMMU");
 	assert_non_null(again);
 	assert_null(strstr(again + 1, "given out without an IOMMU"));
@@ -653,14 +642,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(a_refusal_carries_every_word_that_the_doctor_says_of_the_same_tree),
 	        KERNEL_TEST(on_a_machine_that_is_well_the_doctor_finds_nothing_in_the_way),
-	        KERNEL_TEST(what_cannot_be_pinned_is_refused_before_the_first_system_call),
-	        KERNEL_TEST(a_mapping_that_cannot_be_pinned_is_refused_before_the_kernel_is_asked),
-	        KERNEL_TEST(each_way_counts_what_the_kernel_counts),
-	        KERNEL_TEST(who_may_lock_all_or_has_no_limit_is_not_predicted),
-	        KERNEL_TEST(what_is_no_memory_is_left_to_the_kernel),
+	        KERNEL_TEST(each_errno_of_a_node_has_its_remedy_for_a_host_and_a_container),
+	        KERNEL_TEST(this_process_is_not_called_another_one),
+	        KERNEL_TEST(a_second_binding_by_who_cannot_be_seen_is_said_to_be_that),
+	        KERNEL_TEST(of_two_ways_the_one_that_is_there_is_told),
+	        KERNEL_TEST(of_two_ways_that_are_not_there_both_are_told),
+	        KERNEL_TEST(a_node_that_is_closed_is_told_where_the_other_way_is_not_there),
+	        KERNEL_TEST(memory_that_could_not_be_mapped_is_explained_by_the_limit),
 	        KERNEL_TEST(a_limit_that_will_be_met_later_is_told_at_the_open),
-	        KERNEL_TEST(a_pin_that_the_kernel_refuses_within_the_limit_names_who_else_counts),
-	        KERNEL_TEST(a_full_address_space_is_named_also_where_the_limit_cannot_be_read),
 	        KERNEL_TEST(the_owners_token_opens_a_virtual_function),
 	        KERNEL_TEST(another_token_is_refused_and_said_to_be_another),
 	        KERNEL_TEST(a_kernel_whose_nodes_take_no_token_is_driven_through_type1),

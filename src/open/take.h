@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* A device string's function, taken; and why it could not be, with what the doctor finds of the matter. */
+#ifndef RIG_OPEN_TAKE_H
+#define RIG_OPEN_TAKE_H
+
+#include "sim.h"
+#include "spec.h"
+
+struct rig_log;
+
+struct rig_taken {
+	struct rig_pci *pci;
+	struct rig_sim *sim; /* its process, of "sim"; else NULL */
+};
+
+/* Starts the model where the string says sim, and takes the function. fds may be NULL. Negative errno with
+ * rig_error(), *out then holds nothing. */
+int rig_take(const struct rig_spec *spec, const struct rig_pci_fds *fds, bool guard,
+        const struct rig_log *log, struct rig_taken *out);
+/* Gives both back. NULLs are allowed. */
+void rig_give_back(struct rig_taken *taken);
+
+/* Sets rig_error() to the attempts of an open that failed, each with what the doctor finds of it in the
+ * files below root ("" for this machine), else with what helps most often. Answers the errno of what it
+ * tells: where one of two ways is not there at all, that is the other's. */
+int rig_explain(const char *root, const struct rig_spec *spec, const struct rig_pci_failed *failed);
+
+/* Adds to why what the doctor finds of memory that could not be mapped for the function, if err is of
+ * that. */
+void rig_explain_memory(const char *root, const struct rig_spec *spec, int err, char *why, size_t why_bytes);
+
+/* Warns of an open that fits, while the first arena of DMA memory would not. */
+void rig_explain_limit(const char *root, const struct rig_spec *spec, const struct rig_log *log);
+
+#endif
