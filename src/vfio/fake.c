@@ -532,6 +532,13 @@ static int reset(void *transport, unsigned reset_ms, bool ours)
 	return 0;
 }
 
+static bool reset_hits(void *transport, const char *bdf)
+{
+	const struct rig_fake *k = transport;
+
+	return k->o.resets_too && (!bdf || strcmp(bdf, k->o.resets_too) == 0);
+}
+
 static uint64_t messages(const void *transport)
 {
 	const struct rig_fake *k = transport;
@@ -555,5 +562,6 @@ const struct rig_vfio_ops rig_fake_ops = {
         .export = export_region,
         .irq_set = irq_set,
         .reset = reset,
+        .reset_hits = reset_hits,
         .messages = messages,
 };

@@ -105,7 +105,6 @@ static int ask_device(struct rig_pci *f)
 
 	f->info.resets = d.resets;
 	f->peers = d.peers;
-	f->resets_bus = d.resets_bus;
 	f->info.dma_page = rig_max_u64(d.dma_page, (uint64_t)sysconf(_SC_PAGESIZE));
 	f->info.dma_maps = d.dma_maps;
 	f->info.bdf = d.bdf;

@@ -62,7 +62,6 @@ struct rig_pci {
 	struct rig_pci_info info;
 	enum rig_vfio_peers peers;
 	char lender[RIG_PCI_LENDER_BYTES]; /* peer.c's, under a lock of it: whose loan was interrupted; "" */
-	bool resets_bus;                   /* its reset is one of all functions of its bus */
 	struct rig_log log;
 	unsigned reset_ms;
 	struct rig_gone gone;

@@ -360,12 +360,17 @@ bool rig_peer_unmap(struct rig_pci *f, const void *handle, int *err)
 	return l != NULL;
 }
 
-/* Of every loan that a reset of f ends. */
+static bool hits(const struct rig_pci *f, const struct rig_pci *peer)
+{
+	return peer == f || (f->ops->reset_hits && f->ops->reset_hits(f->transport, peer->info.bdf));
+}
+
+/* Of every loan that a reset of f ends: the others' are at work. */
 static void each_ended(const struct rig_pci *f, void (*call)(struct loan *l))
 {
 	pthread_mutex_lock(&lock);
 	for (struct loan *l = loans; l; l = l->next)
-		if (!l->revoked && l->f->peers == RIG_VFIO_PEERS_DMABUF && (l->peer == f || f->resets_bus))
+		if (!l->revoked && l->f->peers == RIG_VFIO_PEERS_DMABUF && hits(f, l->peer))
 			call(l);
 	pthread_mutex_unlock(&lock);
 }

@@ -6,7 +6,7 @@
  * The one table behind which the transports differ: vfio-user, the kernel's type1, iommufd and no-IOMMU
  * (kernel.h), and the in-process fake. Private to src/vfio and to tests. rig_pci (pci.c) is the only caller.
  *
- * Every member but dma_place and export is mandatory. attach comes first and close last, each once; in
+ * Members are mandatory except where they say what NULL means. attach comes first and close last, each once; in
  * between any thread may call any member, except that calls of dma_map, dma_unmap and irq_set are never
  * concurrent with each other. Members answer 0 or a negative errno, and leave their reason with rig_vfio_fail
  * (error.h). A transport that finds the function gone tells the sink, answers -ENODEV to everything from then
@@ -59,7 +59,6 @@ enum rig_vfio_peers {
 
 struct rig_vfio_device {
 	bool resets;
-	bool resets_bus; /* with every other function of its bus */
 	enum rig_vfio_peers peers;
 	uint64_t dma_page;           /* granule of DMA mappings, a power of two */
 	uint64_t dma_maps;           /* mappings at once */
@@ -147,6 +146,9 @@ struct rig_vfio_ops {
 	int (*reset)(void *transport, unsigned reset_ms, bool ours);
 	/* -EBUSY if reset would answer that now, else 0; NULL: it never would. */
 	int (*reset_check)(void *transport, bool ours);
+	/* Whether a reset of this function also resets the one at bdf; true where it cannot be told, bdf NULL
+	 * (unknown) included. NULL: resets hit nobody else. */
+	bool (*reset_hits)(void *transport, const char *bdf);
 
 	/* Messages or system calls so far. Does not block. */
 	uint64_t (*messages)(const void *transport);

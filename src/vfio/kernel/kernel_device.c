@@ -211,7 +211,6 @@ static int get_region(struct rig_kernel *k, unsigned index, void **out, size_t *
 void rig_kernel_facts(const struct rig_kernel *k, struct rig_vfio_device *out)
 {
 	out->resets = (k->flags & RIG_KVFIO_DEVICE_RESETS) || k->hot_resets;
-	out->resets_bus = k->hot_resets;
 	out->bdf = *k->sysfs.bdf ? k->sysfs.bdf : NULL;
 	memcpy(out->bus, k->sysfs.bar, sizeof(out->bus));
 }

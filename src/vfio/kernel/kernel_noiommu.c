@@ -313,5 +313,6 @@ const struct rig_vfio_ops rig_knoiommu_ops = {
         .irq_set = rig_kernel_irq_set,
         .reset = rig_kernel_reset,
         .reset_check = rig_kernel_reset_check,
+        .reset_hits = rig_kernel_reset_hits,
         .messages = rig_kernel_messages,
 };

@@ -135,6 +135,7 @@ void rig_kernel_watch_stop(struct rig_kernel *k);
 /* Whether a hot reset would hit nobody but this process; with a text of who else when not. */
 int rig_kernel_hot_check(struct rig_kernel *k);
 int rig_kernel_reset_check(void *transport, bool ours);
+bool rig_kernel_reset_hits(void *transport, const char *bdf);
 int rig_kernel_reset(void *transport, unsigned reset_ms, bool ours);
 
 /* -- kernel_select.c -- */

@@ -169,6 +169,23 @@ int rig_kernel_reset_check(void *transport, bool ours)
 	return k->flags & RIG_KVFIO_DEVICE_RESETS ? 0 : try(k, ours);
 }
 
+bool rig_kernel_reset_hits(void *transport, const char *bdf)
+{
+	struct rig_kernel *k = transport;
+	struct hot h = {.k = k};
+	char name[RIG_BDF_TEXT];
+	bool hits = false;
+	int err;
+
+	if (k->flags & RIG_KVFIO_DEVICE_RESETS)
+		return false;
+	err = get_entries(&h);
+	for (uint32_t i = 0; err >= 0 && bdf && i < h.info->count && i < ENTRIES_MOST && !hits; i++)
+		hits = strcmp(name_entry(&h, &h.info->entry[i], name), bdf) == 0;
+	free(h.info);
+	return hits || err < 0 || !bdf;
+}
+
 static int hot_reset_locked(struct rig_kernel *k, bool ours)
 {
 	union {

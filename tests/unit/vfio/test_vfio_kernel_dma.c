@@ -310,6 +310,25 @@ static void a_reset_of_the_peer_ends_its_dma_bufs_and_they_are_mapped_again(void
 	test_counts_same(&before);
 }
 
+/* Their memory is at work while another bus is reset. */
+static void a_hot_reset_leaves_dma_bufs_of_functions_that_it_does_not_hit_mapped(void **state)
+{
+	struct rig_pci *f, *peer;
+	struct rig_dma d;
+
+	(void)state;
+	kernel.exports = kernel.hot_owned = kernel.hot_alone = true;
+	kernel.function[0].flags = RIG_KVFIO_DEVICE_PCI;
+	f = take(RIG_PCI_IOMMUFD, FAKE_KERNEL_BDF0);
+	peer = take(RIG_PCI_IOMMUFD, FAKE_KERNEL_BDF1);
+	assert_int_equal(rig_pci_map_peer(f, peer, 2, 0, 0x1000, RIG_DMA_WRITE, &d), 0);
+	assert_int_equal(rig_pci_reset(f), 0);
+	assert_int_equal(kernel.function[0].hot_resets, 1);
+	assert_int_equal(kernel.exported, 1);
+	rig_pci_close(f);
+	rig_pci_close(peer);
+}
+
 /* A hot reset is one of all functions of a bus. */
 static void a_hot_reset_ends_dma_bufs_of_others_and_they_are_mapped_again(void **state)
 {
@@ -488,6 +507,7 @@ int main(void)
 	        KERNEL_TEST(a_kernel_that_exports_no_bar_is_said_to_need_what_exports_them),
 	        KERNEL_TEST(a_kernel_that_cannot_map_a_dma_buf_is_said_to_be_one),
 	        KERNEL_TEST(a_reset_of_the_peer_ends_its_dma_bufs_and_they_are_mapped_again),
+	        KERNEL_TEST(a_hot_reset_leaves_dma_bufs_of_functions_that_it_does_not_hit_mapped),
 	        KERNEL_TEST(a_hot_reset_ends_dma_bufs_of_others_and_they_are_mapped_again),
 	        KERNEL_TEST(a_reset_ends_no_mapping_of_type1),
 	        KERNEL_TEST(what_cannot_be_mapped_again_is_revoked_and_its_address_stays_taken),

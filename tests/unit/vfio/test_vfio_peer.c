@@ -27,18 +27,25 @@ struct side {
 
 static struct side a, b; /* a borrows of b */
 
-static void take(struct side *s, enum rig_vfio_peers peers, bool exports)
+static void take_as(struct side *s, const char *bdf, const char *resets_too, enum rig_vfio_peers peers)
 {
 	struct rig_fake_options o = {.bar_bytes = {[BAR] = BYTES},
 	        .areas = {[BAR] = 1},
 	        .area = {[BAR] = {{0, BYTES}}},
 	        .peers = peers,
-	        .exports = exports};
+	        .bdf = bdf,
+	        .resets_too = resets_too,
+	        .exports = true};
 	struct rig_pci_options taken = {.kind = RIG_PCI_OPS, .ops = &rig_fake_ops};
 
 	assert_int_equal(rig_fake_make(&s->fake, &o), 0);
 	taken.transport = s->fake;
 	assert_int_equal(rig_pci_open(&s->f, &taken), 0);
+}
+
+static void take(struct side *s, enum rig_vfio_peers peers)
+{
+	take_as(s, NULL, NULL, peers);
 }
 
 static void give(struct side *s)
@@ -52,8 +59,8 @@ static void give(struct side *s)
 
 static void take_both(enum rig_vfio_peers peers)
 {
-	take(&a, peers, true);
-	take(&b, peers, true);
+	take(&a, peers);
+	take(&b, peers);
 }
 
 static void says(const char *what)
@@ -144,8 +151,8 @@ static void functions_of_different_kinds_have_no_path(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
-		take(&a, RIG_VFIO_PEERS_FILE, true);
-		take(&b, others[i], true);
+		take(&a, RIG_VFIO_PEERS_FILE);
+		take(&b, others[i]);
 		assert_int_equal(rig_pci_reaches(a.f, b.f, BAR), -ENOTSUP);
 		says("no path");
 		assert_int_equal(rig_pci_reaches(b.f, a.f, BAR), -ENOTSUP);
@@ -175,6 +182,34 @@ static void a_dma_buf_ends_with_the_reset_and_is_reached_again_at_the_same_addre
 	assert_int_equal(rig_dma_unmap(a.f, &d), 0);
 	give(&a);
 	give(&b);
+}
+
+/* a borrows of b, and another function is reset. */
+static void a_reset_gives_loans_of_functions_that_it_hits_back_and_no_others(void **state)
+{
+	static const struct {
+		const char *hit;
+		bool again;
+	} cases[] = {{NULL, false}, {"0000:66:00.0", false}, {"0000:65:00.1", true}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct side other;
+		struct rig_dma d;
+		uint64_t calls;
+
+		take(&a, RIG_VFIO_PEERS_DMABUF);
+		take_as(&b, "0000:65:00.1", NULL, RIG_VFIO_PEERS_DMABUF);
+		take_as(&other, "0000:65:00.0", cases[i].hit, RIG_VFIO_PEERS_DMABUF);
+		d = borrow(RIG_DMA_WRITE);
+		calls = rig_pci_messages(a.f);
+		assert_int_equal(rig_pci_reset(other.f), 0);
+		assert_int_equal(rig_pci_messages(a.f) != calls, cases[i].again);
+		assert_int_equal(rig_dma_unmap(a.f, &d), 0);
+		give(&other);
+		give(&a);
+		give(&b);
+	}
 }
 
 static void what_no_reset_interrupts_is_not_blamed_for_anything(void **state)
@@ -377,6 +412,7 @@ int main(void)
 	        cmocka_unit_test(a_far_side_that_maps_no_file_is_served_by_message),
 	        cmocka_unit_test(functions_of_different_kinds_have_no_path),
 	        cmocka_unit_test(a_dma_buf_ends_with_the_reset_and_is_reached_again_at_the_same_address),
+	        cmocka_unit_test(a_reset_gives_loans_of_functions_that_it_hits_back_and_no_others),
 	        cmocka_unit_test(what_no_reset_interrupts_is_not_blamed_for_anything),
 	        cmocka_unit_test(a_reset_that_is_refused_interrupts_nobody),
 	        cmocka_unit_test(a_reset_that_fails_gives_loans_back),

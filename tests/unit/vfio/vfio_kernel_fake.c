@@ -457,7 +457,7 @@ static int set_irqs(struct fake_kernel_function *f, const struct rig_kvfio_irq_s
 static int hot_info(struct rig_kvfio_hot_info *info)
 {
 	info->flags = k->hot_owned ? RIG_KVFIO_HOT_RESET_DEV_ID | RIG_KVFIO_HOT_RESET_OWNED : 0;
-	info->count = 2;
+	info->count = k->hot_alone ? 1 : 2;
 	info->entry[0] = (struct rig_kvfio_hot_entry){.group = 12, .bus = 0x65, .devfn = 0};
 	info->entry[1] = (struct rig_kvfio_hot_entry){.group = k->hot_group, .bus = 0x65, .devfn = 1};
 	return 0;
