@@ -38,8 +38,8 @@ struct rig_fake_options {
 	struct rig_vfio_area area[RIG_VFIO_BARS][4];
 	unsigned irqs[5]; /* vectors by enum rig_irq_kind */
 	bool no_reset;
-	const char *resets_too;      /* the address of a function that a reset of this one says it hits; NULL */
-	const char *bdf;             /* NULL: none. Lives as long as the fake */
+	const char *resets_too; /* the address of a function that a reset of this one says it hits; NULL */
+	const char *bdf;        /* NULL: none. Lives as long as the fake */
 	uint64_t bus[RIG_VFIO_BARS]; /* bus addresses of the BARs */
 	enum rig_vfio_peers peers;   /* NONE: FILE, as the fake's regions are memfds */
 	bool exports;                /* BARs as dma-bufs: a descriptor, no real one */

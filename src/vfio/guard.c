@@ -23,7 +23,7 @@ struct range {
 
 static struct range ranges[RIG_GUARD_RANGES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of changes to ranges and to the handler */
-static struct sigaction previous;
+static struct sigaction original, previous;              /* what ours replaced first, and last */
 static uint64_t page;
 
 static const struct range *find(uintptr_t address)
@@ -52,14 +52,45 @@ static bool mend(uintptr_t address, const struct range *range)
 	return mremap(p, page, page, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED;
 }
 
+static void end_by(int number)
+{
+	const struct sigaction fatal = {.sa_handler = SIG_DFL};
+
+	(void)sigaction(number, &fatal, NULL);
+	(void)raise(number); /* when the handlers return, unless the access faults again before */
+}
+
+static void call(const struct sigaction *to, int number, siginfo_t *info, void *context)
+{
+	bool sent = info->si_code <= 0; /* by a process: only a fault cannot be ignored */
+
+	if (to->sa_flags & SA_SIGINFO)
+		to->sa_sigaction(number, info, context);
+	else if (to->sa_handler != SIG_DFL && to->sa_handler != SIG_IGN)
+		to->sa_handler(number);
+	else if (to->sa_handler == SIG_DFL || !sent)
+		end_by(number);
+}
+
+/*
+ * Who put a handler over ours before ours was put back may pass on to ours: a circle. It is left by the handler
+ * that was there before either, and where that one comes back too, by the end. What tells is a mark in the
+ * signal's own siginfo, in a member that SIGBUS does not use: handlers pass it along, the next fault has another,
+ * and a handler that jumps out leaves nothing behind.
+ */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
-	if (previous.sa_flags & SA_SIGINFO)
-		previous.sa_sigaction(number, info, context);
-	else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN)
-		previous.sa_handler(number);
-	else
-		(void)sigaction(number, &previous, NULL); /* the access faults again, and that is the end */
+	enum { FIRST = 0x52494701, SECOND };
+
+	if (info->si_errno == SECOND) {
+		end_by(number);
+	} else if (info->si_errno == FIRST) {
+		info->si_errno = SECOND;
+		call(&original, number, info, context);
+	} else {
+		info->si_errno = FIRST;
+		call(&previous, number, info, context);
+	}
 }
 
 static void on_fault(int number, siginfo_t *info, void *context)
@@ -83,6 +114,8 @@ static int install(void)
 		return -errno;
 	if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_fault)
 		return 0;
+	if (!page)
+		original = now;
 	page = (uint64_t)sysconf(_SC_PAGESIZE);
 	previous = now;
 	sigemptyset(&ours.sa_mask);

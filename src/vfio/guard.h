@@ -9,7 +9,7 @@
  * One process-wide SIGBUS handler, installed by the first guard and put back if something replaced it since;
  * it is never taken away. A fault inside a guarded range gets a page of all ones in its place and marks the
  * function gone; a fault anywhere else goes to the handler that was there before, or is fatal as it would
- * have been.
+ * have been, also where that handler passes it on to this one.
  */
 
 #include <stdint.h>
