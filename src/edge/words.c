@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -77,24 +78,41 @@ static void *map_array(int fd)
 	        fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
 }
 
-/* The same addresses hold a copy that neither the parent nor its devices write. The child's own devices are
-   shown it by its descriptor; where there is none the words are still those that were. */
+/* The same addresses hold a copy that neither the parent nor its devices write. */
+static bool put_copy(void)
+{
+	void *copy = map_array(child_fd);
+
+	if (copy == MAP_FAILED)
+		return false;
+	copy_written(copy, words_fd);
+	return mremap(copy, WORD_BYTES, WORD_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)words) !=
+	       MAP_FAILED;
+}
+
+/* The child's own devices are shown the copy by its descriptor; where there is none the words are still those
+   that were. Without room for a copy the child sees on what the parent writes, but never writes it. */
 static void child(void)
 {
-	void *copy;
-
 	if (words) {
-		copy = map_array(child_fd);
-		if (copy != MAP_FAILED) {
-			copy_written(copy, words_fd);
-			(void)mremap(
-			        copy, WORD_BYTES, WORD_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)words);
-		}
+		if (!put_copy())
+			(void)mmap((void *)words, WORD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
+			        words_fd, 0);
 		(void)close(words_fd);
-		words_fd = child_fd < 0 ? -1 : child_fd;
+		words_fd = child_fd;
 		child_fd = -1;
 	}
 	unlock_making();
+}
+
+/* Once, whether an array comes of it or not. */
+static int register_handlers(void)
+{
+	static bool registered;
+	int code = registered ? 0 : -pthread_atfork(prepare, parent, child);
+
+	registered = !code;
+	return code ? rig_error_set(code, "cannot register the fork handler of the word array") : 0;
 }
 
 static int map_words(void)
@@ -110,27 +128,22 @@ static int map_words(void)
 		(void)close(fd);
 		return code;
 	}
-	__atomic_store_n(&words, at, __ATOMIC_RELEASE);
 	words_fd = fd;
+	__atomic_store_n(&words, at, __ATOMIC_RELEASE);
 	return 0;
 }
 
+/* Forks are minded before the array is there: who sees it does so without the lock, and keeps it for good. */
 static int make_words(void)
 {
-	int code = map_words();
+	int code = register_handlers();
 
 	if (code)
-		return rig_error_set(
-		        code, "cannot make the word array of %zu bytes: %s", WORD_BYTES, strerror(-code));
-	code = -pthread_atfork(prepare, parent, child);
-	if (code) {
-		(void)munmap((void *)words, WORD_BYTES);
-		(void)close(words_fd);
-		__atomic_store_n(&words, NULL, __ATOMIC_RELAXED);
-		words_fd = -1;
-		return rig_error_set(code, "cannot register the fork handler of the word array");
-	}
-	return 0;
+		return code;
+	code = map_words();
+	return code ? rig_error_set(code, "cannot make the word array of %zu bytes: %s", WORD_BYTES,
+	                      strerror(-code))
+	            : 0;
 }
 
 rig_atomic_u64 *rig_words(void)

@@ -4,14 +4,56 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "rig_edge.h"
 
+static bool refused, early; /* the fork handlers, once; and the array was there before them */
+
+static bool array_is_mapped(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	bool found = false;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		found |= strstr(line, "memfd:rig-words") != NULL;
+	fclose(maps);
+	return found;
+}
+
+int __real_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
+int __wrap_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
+
+int __wrap_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
+{
+	early |= array_is_mapped();
+	if (refused)
+		return __real_pthread_atfork(prepare, parent, child);
+	refused = true;
+	return ENOMEM;
+}
+
 #define BYTES (RIG_WORD_COUNT * sizeof(uint64_t))
+
+/* Another thread may have it from the moment it is there, without any lock. */
+static void nobody_can_have_the_array_before_forks_are_minded_and_it_stays(void **state)
+{
+	(void)state;
+	assert_null(rig_words());
+	assert_non_null(strstr(rig_error(), "fork handler"));
+	assert_int_equal(rig_words_fd() >= 0, true);
+	assert_non_null(rig_words());
+	assert_false(early);
+}
 
 static void the_array_is_page_aligned_and_zero(void **state)
 {
@@ -122,15 +164,54 @@ static void a_forked_child_has_a_private_copy(void **state)
 	assert_int_equal(rig_word_load(&words[22]), 0);
 }
 
+static rlim_t address_space(void)
+{
+	FILE *statm = fopen("/proc/self/statm", "re");
+	unsigned long pages = 0;
+
+	assert_non_null(statm);
+	assert_int_equal(fscanf(statm, "%lu", &pages), 1);
+	fclose(statm);
+	return (rlim_t)pages * 4096;
+}
+
+/* Address space for half a copy: the child must not write what the parent waits for. */
+static void a_child_without_room_for_a_copy_leaves_the_parents_words_alone(void **state)
+{
+	rig_atomic_u64 *words = rig_words();
+	struct rlimit was, less;
+	int status;
+	pid_t child;
+
+	(void)state;
+	rig_word_raise(&words[23], 3);
+	assert_int_equal(getrlimit(RLIMIT_AS, &was), 0);
+	less = (struct rlimit){.rlim_cur = address_space() + BYTES / 2, .rlim_max = was.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_AS, &less), 0);
+	child = fork();
+	if (child == 0) {
+		bool kept = rig_word_load(&words[23]) == 3;
+
+		rig_word_raise(&words[23], 77);
+		_exit(kept && rig_word_load(&words[23]) == 77 ? 0 : 1);
+	}
+	assert_int_equal(setrlimit(RLIMIT_AS, &was), 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(rig_word_load(&words[23]), 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(nobody_can_have_the_array_before_forks_are_minded_and_it_stays),
 	        cmocka_unit_test(the_array_is_page_aligned_and_zero),
 	        cmocka_unit_test(there_is_one_array_a_process),
 	        cmocka_unit_test(a_device_that_maps_the_descriptor_sees_the_words),
 	        cmocka_unit_test(the_descriptor_is_close_on_exec),
 	        cmocka_unit_test(raising_never_lowers),
 	        cmocka_unit_test(a_forked_child_has_a_private_copy),
+	        cmocka_unit_test(a_child_without_room_for_a_copy_leaves_the_parents_words_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
