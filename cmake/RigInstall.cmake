@@ -52,7 +52,7 @@ endfunction()
 function(rig_install_libraries)
   set(include "${CMAKE_SOURCE_DIR}/include")
   rig_library(rig_edge FOLDERS edge PARTS base LINKS Threads::Threads
-    HEADERS "${include}/rig_edge.h" DESCRIPTION "The contract between the rig runtime and drivers: shared state")
+    HEADERS "${include}/rig_edge.h" "${include}/rig_wide.h" DESCRIPTION "The contract between the rig runtime and drivers: shared state")
   rig_library(rig FOLDERS rig PARTS base LINKS rig_edge Threads::Threads REQUIRES rig_edge
     HEADERS "${include}/rig.h" DESCRIPTION "Runtime over drivers of the rig contract")
   rig_library(rig_file FOLDERS io LINKS rig rig_edge Threads::Threads REQUIRES rig

@@ -43,6 +43,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "rig_wide.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -580,21 +582,21 @@ static inline const struct rig_block *rig_launch_block(
 	return (const struct rig_block *)(const void *)((const uint8_t *)run->args + launch->block);
 }
 
-/* Copies a launch's parameter bytes to `dst`, each ref's slot address added. The runtime has checked every
- * bound. */
+/* Copies a launch's parameter bytes to `dst`, which may be device memory and is only written, each ref's slot
+ * address added. The runtime has checked every bound. */
 static inline void rig_launch_params(
         void *dst, const struct rig_run *run, const struct rig_launch_part *launch)
 {
+	const uint8_t *params = (const uint8_t *)run->args + launch->block + sizeof(struct rig_block);
 	uint32_t i;
 
-	memcpy(dst, (const uint8_t *)run->args + launch->block + sizeof(struct rig_block), launch->params);
+	rig_wide_put(dst, params, launch->params);
 	for (i = 0; i < launch->nrefs; i++) {
-		uint8_t *at = (uint8_t *)dst + launch->refs[i].at;
 		uint64_t offset;
 
-		memcpy(&offset, at, sizeof(offset));
+		memcpy(&offset, params + launch->refs[i].at, sizeof(offset));
 		offset += run->slots[launch->refs[i].slot].address;
-		memcpy(at, &offset, sizeof(offset));
+		rig_wide_put((uint8_t *)dst + launch->refs[i].at, &offset, sizeof(offset));
 	}
 }
 

@@ -3,8 +3,8 @@
 #define RIG_WIN_H
 
 /*
- * A window: part of a function's BAR, for accesses of exact width. The only header with volatile device
- * access.
+ * A window: part of a function's BAR, for accesses of exact width. Accesses of registers are volatile
+ * here and nowhere else.
  *
  * The far side is either mapped memory or a transport (messages to a device process, say); loads and stores
  * do the same on both, and a caller cannot tell which it has but for the time they take. Registers are
@@ -23,9 +23,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "rig_barrier.h"
+#include "rig_wide.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -169,12 +169,13 @@ static inline void rig_win_store64_lohi(const struct rig_win *win, uint64_t off,
 	rig_win_store32(win, off + 4, (uint32_t)(value >> 32));
 }
 
-/* Copies len bytes out of and into memory behind a window, in any width and order: for memory, not registers.
- * Any alignment. The caller orders it against doorbells (rig_before_doorbell, rig_wc_flush). */
+/* Copies len bytes out of and into memory behind a window: for memory, not registers. Mapped memory is reached
+ * as rig_wide_get and rig_wide_put do it; through a transport in any width and order. Any alignment. The caller
+ * orders it against doorbells (rig_before_doorbell, rig_wc_flush). */
 static inline void rig_win_read(const struct rig_win *win, uint64_t off, void *buf, uint64_t len)
 {
 	if (win->at)
-		memcpy(buf, (const void *)(uintptr_t)(win->at + off), (size_t)len);
+		rig_wide_get(buf, (const void *)(uintptr_t)(win->at + off), len);
 	else
 		win->ops->read(win, off, buf, len);
 }
@@ -182,7 +183,7 @@ static inline void rig_win_read(const struct rig_win *win, uint64_t off, void *b
 static inline void rig_win_write(const struct rig_win *win, uint64_t off, const void *buf, uint64_t len)
 {
 	if (win->at)
-		memcpy((void *)(uintptr_t)(win->at + off), buf, (size_t)len);
+		rig_wide_put((void *)(uintptr_t)(win->at + off), buf, len);
 	else
 		win->ops->write(win, off, buf, len);
 }

@@ -150,7 +150,7 @@ int rig_dev_shared_alloc(struct rig_dev *dev, uint64_t bytes, bool user, struct 
 	if (err)
 		return err;
 	shared->bytes = bytes;
-	memset(shared->host, 0, bytes);
+	rig_wide_zero(shared->host, bytes); /* which may be board memory */
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "rig_wide.h"
 #include "rt.h"
 
 static void set_side(
@@ -92,7 +93,10 @@ static int write_bytes(struct rig_buffer *buffer, uint64_t offset, const void *s
 		return code;
 	if (!buffer->host)
 		return rig_rt_io_write(buffer, offset, src, bytes);
-	memcpy((char *)buffer->host + offset, src, bytes);
+	if (buffer->mem->kind == RIG_MAPPED)
+		rig_wide_put((char *)buffer->host + offset, src, bytes);
+	else
+		memcpy((char *)buffer->host + offset, src, bytes);
 	flush_window(buffer);
 	return 0;
 }
@@ -127,7 +131,10 @@ static int read_bytes(struct rig_buffer *buffer, uint64_t offset, void *dst, uin
 		return code;
 	if (!buffer->host)
 		return rig_rt_io_read(buffer, offset, dst, bytes);
-	memcpy(dst, (const char *)buffer->host + offset, bytes);
+	if (buffer->mem->kind == RIG_MAPPED)
+		rig_wide_get(dst, (const char *)buffer->host + offset, bytes);
+	else
+		memcpy(dst, (const char *)buffer->host + offset, bytes);
 	return check_read(buffer, dst, bytes);
 }
 

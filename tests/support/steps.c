@@ -71,7 +71,35 @@ void test_steps_mark(void)
 	syscall(SYS_getppid);
 }
 
+/* -- Memory that is watched -- */
+
+static const unsigned char *watched;
+static unsigned watched_bytes;
+static unsigned char seen[TEST_STEPS_WATCHED];
+
+void test_steps_watch(const void *memory, unsigned bytes)
+{
+	watched = memory;
+	watched_bytes = bytes;
+}
+
 #if defined(__x86_64__)
+
+static void watch_step(struct test_steps *s)
+{
+	unsigned first = 0, end = watched_bytes, width = 0;
+
+	if (!watched_bytes || memcmp(seen, watched, watched_bytes) == 0)
+		return;
+	while (seen[first] == watched[first])
+		first++;
+	while (seen[end - 1] == watched[end - 1])
+		end--;
+	while (1u << width < end - first)
+		width++;
+	s->stores[width]++;
+	memcpy(seen, watched, watched_bytes);
+}
 
 bool test_steps_can(void)
 {
@@ -137,6 +165,8 @@ static int count_steps(pid_t pid, int *status, struct test_steps *out)
 	bool marks;
 	int err;
 
+	if (watched_bytes)
+		memcpy(seen, watched, watched_bytes);
 	for (;;) {
 		err = look(pid, bytes, &marks);
 		if (err || marks)
@@ -145,6 +175,7 @@ static int count_steps(pid_t pid, int *status, struct test_steps *out)
 		err = go_on(pid, PTRACE_SINGLESTEP, status);
 		if (err)
 			return err;
+		watch_step(out);
 	}
 }
 

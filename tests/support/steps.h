@@ -14,12 +14,19 @@
 
 #include <stdbool.h>
 
+enum { TEST_STEPS_WIDTHS = 6, TEST_STEPS_WATCHED = 512 };
+
 struct test_steps {
 	unsigned long instructions;
-	unsigned locked; /* read-modify-writes of memory: a lock prefix, or xchg */
-	unsigned fences; /* mfence, and what serializes: cpuid, serialize */
-	unsigned calls;  /* system calls */
+	unsigned locked;                    /* read-modify-writes of memory: a lock prefix, or xchg */
+	unsigned fences;                    /* mfence, and what serializes: cpuid, serialize */
+	unsigned calls;                     /* system calls */
+	unsigned stores[TEST_STEPS_WIDTHS]; /* to what is watched, by width: of 1, 2, 4, 8, 16, 32 bytes */
 };
+
+/* The next runs watch this memory, which the test shares with the program (mapped of a descriptor that the program
+   inherits): each change of it is a store, as wide as what changed. A store of what was there is not seen. */
+void test_steps_watch(const void *memory, unsigned bytes);
 
 /* Whether this machine's instructions are known here. */
 bool test_steps_can(void);

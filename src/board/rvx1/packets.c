@@ -217,7 +217,7 @@ int rvx1_part(struct rig_port *port, const struct rig_part *part, const struct r
 	(void)need;
 	switch (part->kind) {
 	case RIG_WORDS:
-		memcpy(place->units, part->u.words.words, (size_t)part->u.words.count * 4);
+		rig_wide_put(place->units, part->u.words.words, (uint64_t)part->u.words.count * 4);
 		return 0;
 	case RIG_FILL:
 		return put_fill(port, &part->u.fill, place);
