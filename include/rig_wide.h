@@ -3,10 +3,10 @@
 #define RIG_WIDE_H
 
 /*
- * Copies between host memory and mapped device memory. Each access of device memory is a transaction of its own
- * on the bus where the mapping is not cached, so there are as few as can be: of RIG_WIDE bytes, with narrower
- * aligned ones at the ends. A libc's memcpy and memset promise nothing of the kind, and store single bytes on
- * processors where that is fastest to ordinary memory.
+ * Copies between host memory and mapped device memory. Each access of device memory is a transaction of its
+ * own on the bus where the mapping is not cached, so there are as few as can be: of RIG_WIDE bytes, with
+ * narrower aligned ones at the ends. A libc's memcpy and memset promise nothing of the kind, and store single
+ * bytes on processors where that is fastest to ordinary memory.
  */
 
 #include <stdint.h>

@@ -169,9 +169,9 @@ static inline void rig_win_store64_lohi(const struct rig_win *win, uint64_t off,
 	rig_win_store32(win, off + 4, (uint32_t)(value >> 32));
 }
 
-/* Copies len bytes out of and into memory behind a window: for memory, not registers. Mapped memory is reached
- * as rig_wide_get and rig_wide_put do it; through a transport in any width and order. Any alignment. The caller
- * orders it against doorbells (rig_before_doorbell, rig_wc_flush). */
+/* Copies len bytes out of and into memory behind a window: for memory, not registers. Any alignment. Mapped
+ * memory is reached as rig_wide_get and rig_wide_put do it; through a transport in any width and order. The
+ * caller orders it against doorbells (rig_before_doorbell, rig_wc_flush). */
 static inline void rig_win_read(const struct rig_win *win, uint64_t off, void *buf, uint64_t len)
 {
 	if (win->at)

@@ -73,10 +73,10 @@ static void call(const struct sigaction *to, int number, siginfo_t *info, void *
 }
 
 /*
- * Who put a handler over ours before ours was put back may pass on to ours: a circle. It is left by the handler
- * that was there before either, and where that one comes back too, by the end. What tells is a mark in the
- * signal's own siginfo, in a member that SIGBUS does not use: handlers pass it along, the next fault has another,
- * and a handler that jumps out leaves nothing behind.
+ * Who put a handler over ours before ours was put back may pass on to ours: a circle. It is left by the
+ * handler that was there before either, and where that one comes back too, by the end. What tells is a mark
+ * in the signal's own siginfo, in a member that SIGBUS does not use: handlers pass it along, the next fault
+ * has another, and a handler that jumps out leaves nothing behind.
  */
 static void pass_on(int number, siginfo_t *info, void *context)
 {

@@ -6,8 +6,8 @@
  * The one table behind which the transports differ: vfio-user, the kernel's type1, iommufd and no-IOMMU
  * (kernel.h), and the in-process fake. Private to src/vfio and to tests. rig_pci (pci.c) is the only caller.
  *
- * Members are mandatory except where they say what NULL means. attach comes first and close last, each once; in
- * between any thread may call any member, except that calls of dma_map, dma_unmap and irq_set are never
+ * Members are mandatory except where they say what NULL means. attach comes first and close last, each once;
+ * in between any thread may call any member, except that calls of dma_map, dma_unmap and irq_set are never
  * concurrent with each other. Members answer 0 or a negative errno, and leave their reason with rig_vfio_fail
  * (error.h). A transport that finds the function gone tells the sink, answers -ENODEV to everything from then
  * on, and blocks nobody any more.

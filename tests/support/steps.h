@@ -24,8 +24,9 @@ struct test_steps {
 	unsigned stores[TEST_STEPS_WIDTHS]; /* to what is watched, by width: of 1, 2, 4, 8, 16, 32 bytes */
 };
 
-/* The next runs watch this memory, which the test shares with the program (mapped of a descriptor that the program
-   inherits): each change of it is a store, as wide as what changed. A store of what was there is not seen. */
+/* The next runs watch this memory, which the test shares with the program (mapped of a descriptor that the
+   program inherits): each change of it is a store, as wide as what changed. A store of what was there is not
+   seen. */
 void test_steps_watch(const void *memory, unsigned bytes);
 
 /* Whether this machine's instructions are known here. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* SIGBUS that is no guarded window's, among other handlers of the process. Each case is a process of its own. */
+/* SIGBUS that is no guarded window's, among other handlers. Each case is a process of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
