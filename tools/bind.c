@@ -122,9 +122,23 @@ static int check_virtuals(struct bind *b, const char *bdf)
 	return 0;
 }
 
+static int name_holder(void *arg, const char *who, const char *node, const char *file)
+{
+	struct bind *b = arg;
+
+	(void)file;
+	return fail(b, -EBUSY,
+	        "process %s has %s open, and its driver would wait for it without an end: end it first", who,
+	        node);
+}
+
 static int check_member(struct bind *b, const char *bdf)
 {
 	char use[USE_TEXT];
+	int err = rig_doctor_driver_holders(b->io->root, bdf, name_holder, b);
+
+	if (err)
+		return err;
 
 	if (rig_doctor_in_use(b->io->root, bdf, use, sizeof(use)))
 		return fail(b, -EBUSY, "the machine works through %s: %s", bdf, use);
@@ -135,38 +149,53 @@ static int check_member(struct bind *b, const char *bdf)
 
 /* -- Collecting -- */
 
-static void add_member(struct bind *b, const char *bdf, const char *driver)
+static void add_member(struct bind *b, const struct rig_ksysfs_member *f)
 {
 	struct bind_member *m = &b->member[b->count++];
 
 	memset(m, 0, sizeof(*m));
-	snprintf(m->bdf, sizeof(m->bdf), "%s", bdf);
-	snprintf(m->driver, sizeof(m->driver), "%s", driver);
-	override_of(b, bdf, m->override);
+	(void)rig_bdf_name(f->name, m->bdf);
+	snprintf(m->driver, sizeof(m->driver), "%s", f->driver);
+	m->vfio = f->vfio;
+	override_of(b, m->bdf, m->override);
 }
 
-static int collect(void *arg, const char *bdf, const char *driver, unsigned class_code)
+/* Functions that can be given to another driver; what else a group has stays where it is. */
+static bool is_candidate(const struct rig_ksysfs_member *m)
+{
+	return rig_ksysfs_is_function(m) && !m->bridge && m->class_code >> 16 != CLASS_BRIDGE;
+}
+
+static struct rig_ksysfs_member as_member(const struct rig_ksysfs *s)
+{
+	struct rig_ksysfs_member m = {.bus = "pci", .class_code = s->class_code, .vfio = s->vfio};
+
+	strcpy(m.name, s->bdf);
+	strcpy(m.driver, s->driver);
+	return m;
+}
+
+static int collect(void *arg, const struct rig_ksysfs_member *m)
 {
 	struct bind *b = arg;
 
-	if (class_code >> 16 == CLASS_BRIDGE || !strcmp(driver, b->driver))
+	if (!is_candidate(m) || !strcmp(m->driver, b->driver))
 		return 0;
 	if (b->count == BIND_MEMBERS)
 		return fail(b, -E2BIG, "the group has more than %d functions", BIND_MEMBERS);
-	add_member(b, bdf, driver);
+	add_member(b, m);
 	return 0;
 }
 
 /* For the note: what a bind of one function leaves in the way. */
-static int note_mate(void *arg, const char *bdf, const char *driver, unsigned class_code)
+static int note_mate(void *arg, const struct rig_ksysfs_member *m)
 {
 	struct bind *b = arg;
 
-	if (class_code >> 16 == CLASS_BRIDGE || !*driver || rig_is_vfio_driver(driver) ||
-	        !strcmp(driver, "pci-stub") || !strcmp(bdf, b->member[0].bdf))
+	if (rig_ksysfs_is_viable(m, rig_ksysfs_release(b->io->root)) || !strcmp(m->name, b->member[0].bdf))
 		return 0;
 	also(b->note, sizeof(b->note), "%s%s is with %s",
-	        *b->note ? ", " : "group mates are in the way: ", bdf, driver);
+	        *b->note ? ", " : "group mates are in the way: ", m->name, m->driver);
 	return 0;
 }
 
@@ -177,6 +206,7 @@ static int no_function(struct bind *b, int err, const char *bdf)
 
 static int gather(struct bind *b, const char *bdf)
 {
+	struct rig_ksysfs_member alone;
 	struct rig_ksysfs s;
 	int err = rig_ksysfs_read(b->io->root, bdf, &s);
 
@@ -186,10 +216,11 @@ static int gather(struct bind *b, const char *bdf)
 	if (err)
 		return no_function(b, err, bdf);
 	b->group_number = s.group;
+	alone = as_member(&s);
 	if (s.class_code >> 16 == CLASS_BRIDGE)
 		return fail(b, -EINVAL, "%s is a bridge, which stays with its driver", bdf);
 	if (!b->group)
-		return collect(b, bdf, s.driver, s.class_code);
+		return collect(b, &alone);
 	if (s.group < 0)
 		return fail(b, -EINVAL, "%s is in no IOMMU group: bind it without --group", bdf);
 	return rig_ksysfs_group(b->io->root, s.group, collect, b);
@@ -355,24 +386,25 @@ int bind_function(struct bind *b, const char *address)
 /* No driver of vfio's: by its override alone it may be what the machine works through. */
 static bool is_taken(const struct bind_member *m)
 {
-	return rig_is_vfio_driver(m->driver) || *m->override;
+	return m->vfio || *m->override;
 }
 
-static int collect_taken(void *arg, const char *bdf, const char *driver, unsigned class_code)
+static int collect_taken(void *arg, const struct rig_ksysfs_member *m)
 {
 	struct bind *b = arg;
 
-	if (class_code >> 16 == CLASS_BRIDGE)
+	if (!is_candidate(m))
 		return 0;
 	if (b->count == BIND_MEMBERS)
 		return fail(b, -E2BIG, "the group has more than %d functions", BIND_MEMBERS);
-	add_member(b, bdf, driver);
+	add_member(b, m);
 	b->count -= !is_taken(&b->member[b->count - 1]);
 	return 0;
 }
 
 static int gather_taken(struct bind *b, const char *bdf)
 {
+	struct rig_ksysfs_member alone;
 	struct rig_ksysfs s;
 	int err = rig_ksysfs_read(b->io->root, bdf, &s);
 
@@ -382,10 +414,10 @@ static int gather_taken(struct bind *b, const char *bdf)
 	if (err)
 		return no_function(b, err, bdf);
 	b->group_number = s.group;
+	alone = as_member(&s);
 	if (b->group && s.group < 0)
 		return fail(b, -EINVAL, "%s is in no IOMMU group: unbind it without --group", bdf);
-	err = b->group ? rig_ksysfs_group(b->io->root, s.group, collect_taken, b)
-	               : collect_taken(b, bdf, s.driver, s.class_code);
+	err = b->group ? rig_ksysfs_group(b->io->root, s.group, collect_taken, b) : collect_taken(b, &alone);
 	if (!err && !b->count)
 		err = fail(b, -EINVAL, "%s is with %s, and rigctl bind did not put it there%s", bdf,
 		        *s.driver ? s.driver : "no driver", b->group ? "; nor its group mates" : "");
@@ -398,7 +430,7 @@ static int check_taken(struct bind *b)
 
 	for (unsigned i = 0; i < b->count && !err; i++) {
 		err = check_holder(b, b->member[i].bdf);
-		if (!err && !rig_is_vfio_driver(b->member[i].driver))
+		if (!err && !b->member[i].vfio)
 			err = check_member(b, b->member[i].bdf);
 	}
 	return err;

@@ -15,7 +15,7 @@
 
 #include "bdf.h"
 
-enum { BIND_MEMBERS = 64, BIND_TEXT = 1024, BIND_NAME = 32 };
+enum { BIND_MEMBERS = 64, BIND_TEXT = 1024, BIND_NAME = 64 };
 
 struct bind_io {
 	const char *root; /* "" for this machine */
@@ -31,6 +31,7 @@ struct bind_io {
 struct bind_member {
 	char bdf[RIG_BDF_TEXT];
 	char driver[BIND_NAME];   /* before; "" if none */
+	bool vfio;                /* before: a driver of VFIO's */
 	char override[BIND_NAME]; /* before; "" if none */
 };
 
@@ -47,8 +48,9 @@ struct bind {
 	char note[BIND_TEXT]; /* of a success: what is still in the way; "" if nothing */
 };
 
-/* -EBUSY: the machine works through it. -ENOENT: no such function or driver. -EINVAL: no address, or a
-   bridge. Others: what a write answered; all is as before then, or `why` says what is not. */
+/* -EBUSY: the machine works through it, or a process has a node of its driver open. -ENOENT: no such
+ * function or driver. -EINVAL: no address, or a bridge. Others: what a write answered; all is as before
+ * then, or `why` says what is not. */
 int bind_function(struct bind *b, const char *address);
 
 /* Back to whatever kernel driver wants it; a member's driver is then that one's name, "" for none. With

@@ -38,11 +38,27 @@ int rig_bridges(const char *root, const char *bdf, int (*each)(void *arg, const 
 	while (!answer && end && end != real) {
 		*end = 0;
 		end = strrchr(real, '/');
-		if (!end || !rig_ksysfs_is_bdf(end + 1))
+		if (!end || !rig_bdf_is_name(end + 1))
 			break;
 		answer = each(arg, end + 1);
 	}
 	return answer;
+}
+
+/* A root bus ("pci10000:e0") lies in what makes it: the machine's firmware, or a function. */
+bool rig_bridges_owner(const char *root, const char *bdf, char owner[RIG_BDF_TEXT])
+{
+	char real[PATH_MAX], *end;
+
+	if (!rig_tree_real(root, rig_attribute_path(bdf, ""), real, sizeof(real)))
+		return false;
+	while ((end = strrchr(real, '/')) && rig_bdf_is_name(end + 1))
+		*end = 0;
+	if (!end || strncmp(end + 1, "pci", 3) != 0)
+		return false;
+	*end = 0;
+	end = strrchr(real, '/');
+	return end && rig_bdf_name(end + 1, owner);
 }
 
 static uint32_t word(const uint8_t *config, size_t at)

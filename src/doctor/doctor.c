@@ -30,6 +30,9 @@ static const struct rig_doctor_row rows[] = {
         {"noiommu-off", RIG_FIX, RIG_OF_FUNCTION, rig_look_noiommu_off,
                 "the device string asks for no-IOMMU, and the switch that says that the function may reach "
                 "all memory is off"},
+        {"noiommu-absent", RIG_STOP, RIG_OF_FUNCTION, rig_look_noiommu_absent,
+                "the device string asks for no-IOMMU, which this kernel was built without: it needs another "
+                "kernel, with CONFIG_VFIO_NOIOMMU"},
         {"noiommu-refused", RIG_FIX, RIG_OF_FUNCTION, rig_look_noiommu_refused,
                 "the device string asks for no-IOMMU, which the kernel refuses for a function behind an "
                 "IOMMU"},
@@ -46,14 +49,23 @@ static const struct rig_doctor_row rows[] = {
                 "what maps memory for functions, vfio_iommu_type1 or iommufd, is not loaded"},
         {"no-node", RIG_FIX, RIG_OF_FUNCTION, rig_look_no_cdev,
                 "the function has no node of its own, which iommufd needs"},
+        {"vmd", RIG_STOP, RIG_OF_FUNCTION, rig_look_vmd,
+                "the function is behind a controller that makes a bus of its own (Intel VMD): it cannot be "
+                "given out alone, and is gone without the controller's driver"},
         {"in-use", RIG_STOP, RIG_OF_FUNCTION, rig_look_in_use, "the machine works through this function"},
+        {"driver-held", RIG_FIX, RIG_OF_FUNCTION, rig_look_driver_held,
+                "a process has a node of the function's driver open, and an unbind would wait for it without "
+                "an end"},
         {"driver", RIG_FIX, RIG_OF_FUNCTION, rig_look_driver, "the function is not with vfio-pci"},
+        {"denylist", RIG_FIX, RIG_OF_FUNCTION, rig_look_denied,
+                "vfio-pci refuses functions of this kind (its denylist), for they have faults by which who "
+                "uses one can hang the machine or reach what is not theirs"},
         {"mate-in-use", RIG_STOP, RIG_OF_FUNCTION, rig_look_mates_used,
-                "the machine works through another function of the IOMMU group, and the group can only be "
-                "given out whole"},
+                "another member of the IOMMU group cannot leave its driver, and the group can only be given "
+                "out whole"},
         {"group-mate", RIG_FIX, RIG_OF_FUNCTION, rig_look_mates,
-                "another function of the IOMMU group is with a kernel driver, and the group can only be "
-                "given out whole"},
+                "another member of the IOMMU group is with a kernel driver, and the group can only be given "
+                "out whole"},
         {"acs", RIG_NOTE, RIG_OF_FUNCTION, rig_look_acs,
                 "the group is large because this does not isolate what is below it (ACS): its functions can "
                 "reach each "
@@ -80,7 +92,14 @@ static const struct rig_doctor_row rows[] = {
                 "the link may sleep (ASPM L1); with some boards reads are all ones for a moment when it "
                 "wakes"},
         {"holder", RIG_FIX, RIG_OF_FUNCTION, rig_look_holder, "another process has the function"},
-        {"permission", RIG_FIX, RIG_OF_FUNCTION, rig_look_node, "this user may not open the function's node"},
+        {"node-missing", RIG_FIX, RIG_OF_FUNCTION, rig_look_node_missing,
+                "a node by which the function is opened is not there"},
+        {"node-stale", RIG_FIX, RIG_OF_FUNCTION, rig_look_node_stale,
+                "a node has another number than the kernel's device: it was made before the number changed"},
+        {"device-cgroup", RIG_FIX, RIG_OF_FUNCTION, rig_look_node_denied,
+                "the control group of this process allows no access to a node (EPERM), whatever its mode"},
+        {"permission", RIG_FIX, RIG_OF_FUNCTION, rig_look_node,
+                "this user may not open a node by which the function is opened"},
         {"new-id", RIG_NOTE, RIG_OF_FUNCTION, rig_look_new_id,
                 "vfio-pci took the function by its ids, so it takes every function of the same kind; rigctl "
                 "bind names "
@@ -109,6 +128,9 @@ static const struct rig_doctor_row rows[] = {
                 "with an "
                 "IOMMU works"},
         {"reset", RIG_NOTE, RIG_OF_FUNCTION, rig_look_reset, "how the function can be reset"},
+        {"framebuffer", RIG_FIX, RIG_OF_FUNCTION, rig_look_framebuffer,
+                "the screen that firmware set up lies in a BAR of the function: VFIO cannot have that BAR "
+                "(EBUSY, or reads of all ones) while it is claimed"},
         {"bars", RIG_NOTE, RIG_OF_FUNCTION, rig_look_bars, "the function's memory BARs"},
         {"bar-small", RIG_NOTE, RIG_OF_FUNCTION, rig_look_bar_small,
                 "a BAR could show more of the board's memory"},
@@ -215,13 +237,56 @@ bool rig_has_iommu(const struct rig_exam *x)
 
 unsigned rig_kernel_release(const struct rig_exam *x)
 {
-	char text[64], *end;
-	unsigned long major;
+	return rig_ksysfs_release(x->root);
+}
 
-	if (!rig_ksysfs_line(x->root, "/proc/sys/kernel/osrelease", text, sizeof(text)))
+struct field {
+	const char *name;
+	char *text;
+};
+
+static int is_field(void *arg, char *line)
+{
+	const struct field *f = arg;
+	size_t n = strlen(f->name);
+
+	if (strncmp(line, f->name, n) != 0)
 		return 0;
-	major = strtoul(text, &end, 10);
-	return (unsigned)major * 1000 + (*end == '.' ? (unsigned)strtoul(end + 1, NULL, 10) : 0);
+	line += n;
+	snprintf(f->text, RIG_FIELD, "%s", line + strspn(line, " \t"));
+	return 1;
+}
+
+bool rig_field(const struct rig_exam *x, const char *path, const char *name, char text[RIG_FIELD])
+{
+	struct field f = {.name = name, .text = text};
+	char *all = rig_tree_read(x->root, path, NULL);
+	bool found = rig_tree_lines(all, is_field, &f) != 0;
+
+	free(all);
+	if (!found)
+		*text = 0;
+	return found;
+}
+
+/* The first user namespace maps every id to itself (user_namespaces(7)). What a later one gives counts
+ * in it alone. */
+static bool is_in_first_namespace(const struct rig_exam *x)
+{
+	unsigned long inside, outside, count;
+	char line[RIG_FIELD];
+
+	return !rig_ksysfs_line(x->root, "/proc/self/uid_map", line, sizeof(line)) ||
+	       (sscanf(line, "%lu %lu %lu", &inside, &outside, &count) == 3 && !inside && !outside &&
+	               count == UINT32_MAX);
+}
+
+bool rig_has_capability(const struct rig_exam *x, unsigned capability)
+{
+	char text[RIG_FIELD];
+
+	return rig_field(x, "/proc/self/status", "CapEff:", text) &&
+	       (strtoull(text, NULL, 16) >> capability & 1) && is_in_first_namespace(x);
 }
 
 /* -- The examination -- */

@@ -62,6 +62,7 @@ struct rig_doctor_seen {
 	bool ones;         /* its configuration space answered all ones */
 	bool full;         /* the kernel refused another mapping */
 	bool unlocked;     /* the kernel refused to pin memory */
+	bool denied;       /* opening a node answered EPERM */
 	bool certain;      /* memlock: only what the kernel counts without doubt */
 	uint64_t mappings; /* that there are in the function's address space */
 	uint64_t pinned;   /* bytes of them */
@@ -109,5 +110,12 @@ int rig_doctor_disks(const char *root, const char *bdf, int (*each)(void *arg, c
  * evidence. */
 bool rig_doctor_holder(
         const char *root, const char *bdf, char *text, size_t bytes, char *file, size_t file_bytes);
+
+/* Calls each for every process that has a node open which the function's kernel driver made
+ * (/dev/dri/card0, /dev/nvidia0), as far as this user may see, until it answers other than 0, which is
+ * the answer. Such a driver waits in an unbind for the last of them, without an end. who: "4711
+ * (python3)"; node: its path; file: the evidence. */
+int rig_doctor_driver_holders(const char *root, const char *bdf,
+        int (*each)(void *arg, const char *who, const char *node, const char *file), void *arg);
 
 #endif

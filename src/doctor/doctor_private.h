@@ -57,11 +57,20 @@ bool rig_is_isolated(const struct rig_exam *x);
 bool rig_has_iommu(const struct rig_exam *x);
 /* The kernel's release as major * 1000 + minor; 0: unknown. */
 unsigned rig_kernel_release(const struct rig_exam *x);
+/* Whether the user has a capability (capabilities(7)) that counts on the machine: not one of a user
+ * namespace. */
+bool rig_has_capability(const struct rig_exam *x, unsigned capability);
+
+/* The rest of the line of a file that begins with name; false and "" without one. */
+enum { RIG_FIELD = 1024 };
+bool rig_field(const struct rig_exam *x, const char *path, const char *name, char text[RIG_FIELD]);
 
 /* -- bridges.c -- */
 
 /* Calls each for the bridges above a function, nearest first. */
 int rig_bridges(const char *root, const char *bdf, int (*each)(void *arg, const char *bridge), void *arg);
+/* The function that makes the bus on which this one hangs, as Intel VMD does; false: the machine does. */
+bool rig_bridges_owner(const char *root, const char *bdf, char owner[RIG_BDF_TEXT]);
 /* What the bridge's configuration space says about access control services: whether it isolates what is below
  * it. */
 enum rig_acs { RIG_ACS_UNKNOWN, RIG_ACS_NONE, RIG_ACS_OFF, RIG_ACS_ON };
@@ -87,6 +96,8 @@ void rig_look_huge_none(struct rig_exam *x);
 void rig_look_huge_node(struct rig_exam *x);
 void rig_look_huge(struct rig_exam *x);
 
+void rig_look_vmd(struct rig_exam *x);
+void rig_look_denied(struct rig_exam *x);
 void rig_look_absent(struct rig_exam *x);
 void rig_look_port(struct rig_exam *x);
 void rig_look_in_use(struct rig_exam *x);
@@ -99,10 +110,12 @@ void rig_look_link(struct rig_exam *x);
 void rig_look_aspm(struct rig_exam *x);
 void rig_look_reset(struct rig_exam *x);
 void rig_look_holder(struct rig_exam *x);
+void rig_look_driver_held(struct rig_exam *x);
 
 void rig_look_noiommu(struct rig_exam *x);
 void rig_look_noiommu_on(struct rig_exam *x);
 void rig_look_noiommu_off(struct rig_exam *x);
+void rig_look_noiommu_absent(struct rig_exam *x);
 void rig_look_noiommu_refused(struct rig_exam *x);
 void rig_look_no_group(struct rig_exam *x);
 void rig_look_mates(struct rig_exam *x);
@@ -112,8 +125,12 @@ void rig_look_rmrr(struct rig_exam *x);
 void rig_look_reserved(struct rig_exam *x);
 void rig_look_width(struct rig_exam *x);
 void rig_look_mask(struct rig_exam *x);
+void rig_look_node_missing(struct rig_exam *x);
+void rig_look_node_stale(struct rig_exam *x);
+void rig_look_node_denied(struct rig_exam *x);
 void rig_look_node(struct rig_exam *x);
 
+void rig_look_framebuffer(struct rig_exam *x);
 void rig_look_bars(struct rig_exam *x);
 void rig_look_bar_small(struct rig_exam *x);
 void rig_look_bar_page(struct rig_exam *x);

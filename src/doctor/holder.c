@@ -59,22 +59,18 @@ static int check_user(void *arg, const char *user)
 
 static int check_descriptor(void *arg, const char *name)
 {
-	char path[PATH_MAX], full[PATH_MAX * 2], target[128], comm[COMM_BYTES + 1];
+	char path[PATH_MAX], target[128], comm[COMM_BYTES + 1];
 	struct search *q = arg;
-	ssize_t n;
 
 	snprintf(path, sizeof(path), "%s/%s", q->folder, name);
-	snprintf(full, sizeof(full), "%s%s", q->root, path);
-	n = readlink(full, target, sizeof(target) - 1);
-	if (n < 0)
+	if (!rig_tree_link(q->root, path, target, sizeof(target)))
 		return 0;
-	target[n] = 0;
 	if ((!*q->group || strcmp(target, q->group) != 0) && (!*q->cdev || strcmp(target, q->cdev) != 0))
 		return 0;
-	snprintf(full, sizeof(full), "/proc/%s/comm", q->pid);
-	(void)rig_ksysfs_line(q->root, full, comm, sizeof(comm));
-	snprintf(q->text, q->bytes, "%s (%s)", q->pid, comm);
 	snprintf(q->file, q->file_bytes, "%s", path);
+	snprintf(path, sizeof(path), "/proc/%s/comm", q->pid);
+	(void)rig_ksysfs_line(q->root, path, comm, sizeof(comm));
+	snprintf(q->text, q->bytes, "%s (%s)", q->pid, comm);
 	return 1;
 }
 

@@ -10,12 +10,14 @@
 #include "kernel_sysfs.h"
 #include "tree.h"
 
-enum { NAME = 64, DEEPEST = 8 };
+/* What stands on what is followed so deep, and so often: a folder of links can hold itself many times
+ * over. */
+enum { NAME = 64, DEEPEST = 8, MOST_STEPS = 4096 };
 
 struct use {
 	const char *root, *bdf;
 	const char *over; /* the disk or interface that is looked at */
-	unsigned depth;
+	unsigned depth, steps;
 	char *text;
 	size_t bytes;
 };
@@ -156,8 +158,11 @@ static int check_disk(void *arg, const char *disk)
 {
 	struct use *u = arg;
 	char path[PATH_MAX];
-	int answer = check_node(u, disk);
+	int answer;
 
+	if (u->steps++ == MOST_STEPS)
+		return say(u, "more stands on the disk %s than can be followed", disk);
+	answer = check_node(u, disk);
 	if (answer || u->depth >= DEEPEST)
 		return answer;
 	snprintf(path, sizeof(path), "/sys/class/block/%s/holders", disk);
@@ -290,6 +295,8 @@ static int check_interface(struct use *u, const char *name)
 	char path[PATH_MAX];
 	int answer;
 
+	if (u->steps++ == MOST_STEPS)
+		return say(u, "more stands on interface %s than can be followed", name);
 	u->over = name;
 	answer = in_table(u, "/proc/net/route", is_route);
 	if (!answer)

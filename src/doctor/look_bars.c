@@ -7,6 +7,7 @@
 
 #include "doctor_private.h"
 #include "text.h"
+#include "tree.h"
 
 /* resourceN_resize: bit n says that 2^n MiB is a size of the BAR (PCI Express 4.0, section 7.8.6). */
 #define MIB_SHIFT 20u
@@ -120,4 +121,96 @@ void rig_look_bar_small(struct rig_exam *x)
 		        largest(strtoull(line, NULL, 16)) > x->s.bar_bytes[i])
 			check_bar(x, i, largest(strtoull(line, NULL, 16)));
 	}
+}
+
+/* -- The screen of firmware -- */
+
+#define IOMEM "/proc/iomem"
+#define FB    "/proc/fb"
+
+enum { CLAIM = 64 };
+
+/* What claims the memory that firmware's screen lies in. */
+static bool is_screen(const char *name)
+{
+	static const char *const names[] = {"BOOTFB", "simpledrm", "simplefb", "simple-framebuffer", "efifb",
+	        "efi-framebuffer", "vesafb", "vesa-framebuffer", "EFI VGA", "VESA VGA", "simple",
+	        "simpledrmdrmfb", "OFfb", "ofdrm", "ofdrmdrmfb"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+struct claims {
+	const char *bdf;
+	int inside; /* how far the function's own lines stand in; -1: not below one of them */
+	char claim[CLAIM];
+};
+
+/* "  4000000000-40007fffff : BOOTFB", two spaces deeper than what it lies in. Numbers are shown to root
+ * alone. */
+static int find_claim(void *arg, char *line)
+{
+	struct claims *c = arg;
+	int depth = (int)strspn(line, " ");
+	const char *name = strstr(line, " : ");
+
+	if (!name)
+		return 0;
+	name += strlen(" : ");
+	if (depth <= c->inside)
+		c->inside = -1;
+	if (c->inside < 0 && strcmp(name, c->bdf) == 0)
+		c->inside = depth;
+	else if (c->inside >= 0 && is_screen(name))
+		snprintf(c->claim, sizeof(c->claim), "%.*s", (int)strcspn(line + depth, "\n"), line + depth);
+	return *c->claim != 0;
+}
+
+/* "0 EFI VGA". */
+static int find_screen(void *arg, char *line)
+{
+	const char *name = strchr(line, ' ');
+
+	if (!name || !is_screen(name + 1))
+		return 0;
+	snprintf(arg, CLAIM, "%s", line);
+	return 1;
+}
+
+/* Where iomem does not say what lies in the function: it is what the machine started with, on such a
+ * screen. */
+static const char *find_boot_screen(const struct rig_exam *x, struct claims *c)
+{
+	char line[8], *text;
+
+	if (!rig_attribute(x, x->s.bdf, "boot_vga", line, sizeof(line)) || *line != '1')
+		return FB;
+	text = rig_tree_read(x->root, FB, NULL);
+	(void)rig_tree_lines(text, find_screen, c->claim);
+	free(text);
+	return FB;
+}
+
+void rig_look_framebuffer(struct rig_exam *x)
+{
+	struct claims c = {.bdf = x->s.bdf, .inside = -1};
+	char *text = rig_tree_read(x->root, IOMEM, NULL);
+	bool known = text && strstr(text, x->s.bdf);
+	const char *file = IOMEM;
+	struct rig_finding *f;
+
+	(void)rig_tree_lines(text, find_claim, &c);
+	free(text);
+	if (!known)
+		file = find_boot_screen(x, &c);
+	if (!*c.claim)
+		return;
+	f = rig_found(x, file, "%s", c.claim);
+	rig_command(f, "# kernel command line: add initcall_blacklist=sysfb_init (before Linux 5.15: "
+	               "video=efifb:off), then "
+	               "reboot; the machine then starts without a picture on this function");
+	rig_command(f, "# or firmware setup: another function as the first screen");
 }

@@ -8,7 +8,8 @@
 #include "text.h"
 #include "tree.h"
 
-enum { LINE = 256 };
+/* HEADER: bytes of the identity at the beginning of configuration space. */
+enum { LINE = 256, HEADER = 16 };
 
 void rig_look_absent(struct rig_exam *x)
 {
@@ -16,6 +17,60 @@ void rig_look_absent(struct rig_exam *x)
 
 	rig_command(f, "echo 1 > /sys/bus/pci/rescan");
 	rig_command(f, "rigctl list");
+}
+
+/* A VMD gives its devices' requests its own address, so that they are in its group; and it is their
+ * bus: without its driver they are gone. */
+void rig_look_vmd(struct rig_exam *x)
+{
+	char owner[RIG_BDF_TEXT];
+	struct rig_ksysfs s;
+
+	if (!rig_bridges_owner(x->root, x->s.bdf, owner) || rig_ksysfs_read(x->root, owner, &s))
+		return;
+	rig_command(rig_found(x, rig_attribute_path(owner, "driver"), "%s is behind %s, %04x:%04x with %s",
+	                    x->s.bdf, owner, s.vendor, s.device, *s.driver ? s.driver : "no driver"),
+	        "# firmware setup: switch VMD off for the slot; the function is then one of the machine's "
+	        "own");
+}
+
+/* -- Denied -- */
+
+/* drivers/vfio/pci/vfio_pci.c, vfio_pci_dev_in_denylist: Intel's QuickAssist, and since 6.9 its data
+ * movers. */
+#define INTEL 0x8086u
+
+static const struct {
+	unsigned device, since;
+} denied[] = {{0x19e2, 5009}, {0x19e3, 5009}, {0x37c8, 5009}, {0x37c9, 5009}, {0x0435, 5009}, {0x0443, 5009},
+        {0x0b25, 6009}, {0x0cfe, 6009}};
+
+#define DENYLIST "/sys/module/vfio_pci/parameters/disable_denylist"
+
+/* Who reads it may read it as off: only Y switches the list off. */
+static bool is_list_off(const struct rig_exam *x)
+{
+	char line[8];
+
+	return rig_ksysfs_line(x->root, DENYLIST, line, sizeof(line)) && *line == 'Y';
+}
+
+void rig_look_denied(struct rig_exam *x)
+{
+	unsigned release = rig_kernel_release(x), since = 0;
+
+	for (size_t i = 0; i < sizeof(denied) / sizeof(denied[0]); i++)
+		if (x->s.vendor == INTEL && x->s.device == denied[i].device)
+			since = denied[i].since;
+	if (!since || x->s.vfio || is_list_off(x) || (release && release < denied[0].since))
+		return;
+	rig_command(rig_found(x, rig_attribute_path(x->s.bdf, "device"),
+	                    "%04x:%04x is in the list since Linux %u.%u%s", x->s.vendor, x->s.device,
+	                    since / 1000, since % 1000,
+	                    release && release < since ? ", and in some earlier kernels" : ""),
+	        "# only if whoever uses the function is trusted with the whole machine: modprobe -r "
+	        "vfio-pci; modprobe "
+	        "vfio-pci disable_denylist=1");
 }
 
 void rig_look_port(struct rig_exam *x)
@@ -31,16 +86,18 @@ void rig_look_in_use(struct rig_exam *x)
 {
 	char text[LINE];
 
-	if (!rig_is_vfio_driver(x->s.driver) && rig_doctor_in_use(x->root, x->s.bdf, text, sizeof(text)))
+	if (!x->s.vfio && rig_doctor_in_use(x->root, x->s.bdf, text, sizeof(text)))
 		(void)rig_found(x, rig_attribute_path(x->s.bdf, "driver"), "%s, and %s", x->s.driver, text);
 }
 
 void rig_look_driver(struct rig_exam *x)
 {
+	char text[LINE], owner[RIG_BDF_TEXT];
 	struct rig_finding *f;
-	char text[LINE];
 
-	if (rig_is_vfio_driver(x->s.driver) || rig_doctor_in_use(x->root, x->s.bdf, text, sizeof(text)))
+	if (rig_bridges_owner(x->root, x->s.bdf, owner))
+		return;
+	if (x->s.vfio || rig_doctor_in_use(x->root, x->s.bdf, text, sizeof(text)))
 		return;
 	f = rig_found(x, rig_attribute_path(x->s.bdf, "driver"), "%s%s", *x->s.driver ? x->s.driver : "none",
 	        strstr(x->s.driver, "uio") ? ", which gives functions out without the IOMMU's protection"
@@ -100,11 +157,14 @@ void rig_look_power(struct rig_exam *x)
 	        rig_attribute_path(x->s.bdf, "remove"));
 }
 
+/* A virtual function's vendor and device id read ffff by specification (SR-IOV 1.1, section 3.4.1), and
+ * nothing else of it does. */
 static bool reads_ones(const struct rig_exam *x)
 {
-	size_t bytes;
+	size_t bytes, ids = x->s.virtual ? HEADER : sizeof(uint16_t);
 	char *config = rig_tree_read(x->root, rig_attribute_path(x->s.bdf, "config"), &bytes);
-	bool ones = config && bytes >= 2 && config[0] == '\xff' && config[1] == '\xff';
+	bool ones = config && bytes >= ids && (unsigned char)*config == UINT8_MAX &&
+	            memcmp(config, config + 1, ids - 1) == 0;
 
 	free(config);
 	return ones || x->ask->seen.ones;
@@ -144,11 +204,12 @@ struct slot {
 static int add_other(void *arg, const char *bdf)
 {
 	struct slot *s = arg;
-	const char *dot = strrchr(s->x->s.bdf, ':');
+	struct rig_bdf here, there;
 	struct rig_ksysfs other;
 
-	if (strncmp(bdf, s->x->s.bdf, (size_t)(dot - s->x->s.bdf) + 1) != 0 ||
-	        strcmp(bdf, s->x->s.bdf) == 0 || rig_ksysfs_read(s->x->root, bdf, &other))
+	if (!rig_bdf_parse(s->x->s.bdf, &here) || !rig_bdf_parse(bdf, &there) ||
+	        here.domain != there.domain || here.bus != there.bus || rig_bdf_compare(&here, &there) == 0 ||
+	        rig_ksysfs_read(s->x->root, bdf, &other))
 		return 0;
 	rig_text_addf(&s->text, "%s%s (%s)", s->text.used ? ", " : "; it resets also ", bdf,
 	        *other.driver ? other.driver : "no driver");
@@ -189,4 +250,18 @@ void rig_look_holder(struct rig_exam *x)
 		return;
 	rig_command(
 	        rig_found(x, file, "%s", text), "kill %lu   # or wait for its end", strtoul(text, NULL, 10));
+}
+
+static int found_driver_holder(void *arg, const char *who, const char *node, const char *file)
+{
+	struct rig_exam *x = arg;
+
+	rig_command(rig_found(x, file, "%s has %s, of %s", who, node, x->s.driver),
+	        "kill %lu   # or wait for its end", strtoul(who, NULL, 10));
+	return 0;
+}
+
+void rig_look_driver_held(struct rig_exam *x)
+{
+	(void)rig_doctor_driver_holders(x->root, x->s.bdf, found_driver_holder, x);
 }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "doctor_private.h"
 #include "text.h"
@@ -13,8 +12,6 @@
 
 enum { LINE = 256, ADDRESS_BITS = 64 };
 
-/* Bridges stay with their driver, which the kernel counts as harmless if it is the ports' (pcieport). */
-#define CLASS_BRIDGE  0x0604u
 #define CLASS_BRIDGES 0x06u /* of all kinds: rigctl bind takes none */
 
 static struct rig_finding *found_noiommu(struct rig_exam *x)
@@ -54,63 +51,92 @@ void rig_look_no_group(struct rig_exam *x)
 
 struct mates {
 	struct rig_exam *x;
-	bool used; /* those that cannot leave their driver; else those that can */
+	bool needed; /* those that cannot leave their driver; else those that can */
+	unsigned release;
 };
 
-static bool is_harmless(const char *driver, unsigned class_code)
+/* Why it cannot leave its driver: the machine works through it, or the function is reached through it, as
+ * through the controller of a board's bus. */
+static bool is_needed(const struct rig_exam *x, const struct rig_ksysfs_member *mate, char *why, size_t bytes)
 {
-	return !*driver || rig_is_vfio_driver(driver) || strcmp(driver, "pci-stub") == 0 ||
-	       (strcmp(driver, "pcieport") == 0 && class_code >> 8 == CLASS_BRIDGE);
+	char real[PATH_MAX];
+
+	if (rig_doctor_in_use(x->root, mate->name, why, bytes))
+		return true;
+	snprintf(why, bytes, "the function is reached through it");
+	return !mate->bridge &&
+	       rig_tree_real(x->root, rig_attribute_path(x->s.bdf, ""), real, sizeof(real)) &&
+	       rig_tree_part(real, mate->name);
 }
 
-static int check_mate(void *arg, const char *bdf, const char *driver, unsigned class_code)
+/* How a mate leaves its driver. A bridge has no use for vfio-pci, and a device of another bus has its own. */
+static void command_mate(struct rig_exam *x, struct rig_finding *f, const struct rig_ksysfs_member *mate)
+{
+	if (rig_ksysfs_is_function(mate) && !mate->bridge && mate->class_code >> 16 != CLASS_BRIDGES)
+		rig_command(f, "rigctl bind %s   # or the whole group: rigctl bind --group %s", mate->name,
+		        x->s.bdf);
+	else if (*mate->bus)
+		rig_command(
+		        f, "echo %s > /sys/bus/%s/drivers/%s/unbind", mate->name, mate->bus, mate->driver);
+	else
+		rig_command(f, "# take %s away from %s", mate->name, mate->driver);
+}
+
+static int check_mate(void *arg, const struct rig_ksysfs_member *mate)
 {
 	struct mates *m = arg;
+	struct rig_exam *x = m->x;
+	char why[LINE] = "", where[LINE] = "", file[RIG_FINDING_FILE];
 	struct rig_finding *f;
-	char why[LINE];
-	bool used;
+	bool needed;
 
-	if (strcmp(bdf, m->x->s.bdf) == 0 || is_harmless(driver, class_code))
+	if (strcmp(mate->name, x->s.bdf) == 0 || rig_ksysfs_is_viable(mate, m->release))
 		return 0;
-	used = rig_doctor_in_use(m->x->root, bdf, why, sizeof(why));
-	if (used != m->used)
+	needed = is_needed(x, mate, why, sizeof(why));
+	if (needed != m->needed)
 		return 0;
-	f = rig_found(m->x, rig_attribute_path(bdf, "driver"), "group %d: %s is with %s%s%s", m->x->s.group,
-	        bdf, driver, used ? ", and " : "", used ? why : "");
-	if (!used && class_code >> 16 == CLASS_BRIDGES)
-		rig_command(f, "echo %s > " RIG_PCI_DRIVERS "/%s/unbind", bdf, driver);
-	else if (!used)
-		rig_command(
-		        f, "rigctl bind %s   # or the whole group: rigctl bind --group %s", bdf, m->x->s.bdf);
+	snprintf(file, sizeof(file), RIG_PCI_DEVICES "/%s/driver", mate->name);
+	if (!rig_ksysfs_is_function(mate)) {
+		snprintf(file, sizeof(file), RIG_GROUPS "/%d/devices/%s/driver", x->s.group, mate->name);
+		snprintf(where, sizeof(where), " (bus %s)", *mate->bus ? mate->bus : "unknown");
+	}
+	f = rig_found(x, file, "group %d: %s%s is with %s%s%s", x->s.group, mate->name, where, mate->driver,
+	        needed ? ", and " : "", needed ? why : "");
+	if (!needed)
+		command_mate(x, f, mate);
 	return 0;
+}
+
+static void look_mates(struct rig_exam *x, bool needed)
+{
+	struct mates m = {.x = x, .needed = needed, .release = rig_kernel_release(x)};
+
+	if (rig_is_isolated(x))
+		(void)rig_ksysfs_group(x->root, x->s.group, check_mate, &m);
 }
 
 void rig_look_mates(struct rig_exam *x)
 {
-	struct mates m = {.x = x};
-
-	if (rig_is_isolated(x))
-		(void)rig_ksysfs_group(x->root, x->s.group, check_mate, &m);
+	look_mates(x, false);
 }
 
 void rig_look_mates_used(struct rig_exam *x)
 {
-	struct mates m = {.x = x, .used = true};
-
-	if (rig_is_isolated(x))
-		(void)rig_ksysfs_group(x->root, x->s.group, check_mate, &m);
+	look_mates(x, true);
 }
 
 /* -- Why the group is large -- */
 
-/* Whether bdf is in another slot than the function. */
-static int is_elsewhere(void *arg, const char *bdf, const char *driver, unsigned class_code)
+/* Whether it is a function of another slot than the function's. */
+static int is_elsewhere(void *arg, const struct rig_ksysfs_member *mate)
 {
 	const struct rig_exam *x = arg;
-	const char *dot = strchr(x->s.bdf, '.');
+	struct rig_bdf here, there;
 
-	(void)driver;
-	return class_code >> 8 != CLASS_BRIDGE && strncmp(bdf, x->s.bdf, (size_t)(dot - x->s.bdf) + 1) != 0;
+	if (mate->bridge || !rig_bdf_parse(x->s.bdf, &here) || !rig_bdf_parse(mate->name, &there))
+		return 0;
+	there.function = here.function;
+	return rig_bdf_compare(&here, &there) != 0;
 }
 
 static int blame_bridge(void *arg, const char *bridge)
@@ -231,8 +257,7 @@ static unsigned mask_bits(const struct rig_exam *x)
 		(void)x->ask->port(x->s.vendor, x->s.device, &mask);
 	if (mask)
 		return mask;
-	if (!*x->s.driver || rig_is_vfio_driver(x->s.driver) ||
-	        !rig_attribute(x, x->s.bdf, "dma_mask_bits", line, sizeof(line)))
+	if (!*x->s.driver || x->s.vfio || !rig_attribute(x, x->s.bdf, "dma_mask_bits", line, sizeof(line)))
 		return 0;
 	return (unsigned)strtoul(line, NULL, 10);
 }
@@ -255,131 +280,4 @@ void rig_look_mask(struct rig_exam *x)
 		(void)rig_found(x, rig_attribute_path(x->s.bdf, "dma_mask_bits"),
 		        "%u bits, of which %" PRIu64 " MiB are not reserved; needed %" PRIu64 " MiB", mask,
 		        room >> 20, x->pin >> 20);
-}
-
-/* -- The node -- */
-
-struct node {
-	const char *path; /* "/dev/vfio/12" */
-	unsigned mode, uid, gid;
-	bool found;
-};
-
-/* A captured tree has in place of the folder a file, a line a node: "600 0 0 /dev/vfio/12". */
-static int is_node(void *arg, char *line)
-{
-	struct node *n = arg;
-	char path[128];
-
-	n->found = sscanf(line, "%o %u %u %127s", &n->mode, &n->uid, &n->gid, path) == 4 &&
-	           strcmp(path, n->path) == 0;
-	return n->found;
-}
-
-static bool read_node(const struct rig_exam *x, struct node *n)
-{
-	char full[PATH_MAX], *text;
-	struct stat st;
-
-	snprintf(full, sizeof(full), "%s%s", x->root, n->path);
-	if (stat(full, &st) == 0) {
-		n->mode = st.st_mode & 0777u;
-		n->uid = st.st_uid;
-		n->gid = st.st_gid;
-		return true;
-	}
-	snprintf(full, sizeof(full), "%s/dev/vfio", x->root);
-	if (stat(full, &st) < 0 || !S_ISREG(st.st_mode))
-		return false;
-	text = rig_tree_read(x->root, "/dev/vfio", NULL);
-	(void)rig_tree_lines(text, is_node, n);
-	free(text);
-	return n->found;
-}
-
-struct user {
-	unsigned uid;
-	unsigned gids[64];
-	unsigned count;
-	bool known, all; /* all: CAP_DAC_OVERRIDE */
-};
-
-#define CAP_DAC_OVERRIDE 1u /* capabilities(7) */
-
-/* /proc/self/status: the effective ids are the second of four. */
-static int read_user(void *arg, char *line)
-{
-	struct user *u = arg;
-	unsigned id;
-	char *at, *word;
-
-	if (sscanf(line, "Uid: %*u %u", &id) == 1) {
-		u->uid = id;
-		u->known = true;
-	} else if (sscanf(line, "Gid: %*u %u", &id) == 1) {
-		u->gids[u->count++] = id;
-	} else if (strncmp(line, "Groups:", 7) == 0) {
-		at = line + 7;
-		while ((word = rig_tree_word(&at)) && u->count < sizeof(u->gids) / sizeof(u->gids[0]))
-			u->gids[u->count++] = (unsigned)strtoul(word, NULL, 10);
-	} else if (strncmp(line, "CapEff:", 7) == 0) {
-		u->all = strtoull(line + 7, NULL, 16) >> CAP_DAC_OVERRIDE & 1;
-	}
-	return 0;
-}
-
-static bool may_open(const struct user *u, const struct node *n)
-{
-	if (u->all)
-		return true;
-	if (n->uid == u->uid)
-		return (n->mode & 0600) == 0600;
-	for (unsigned i = 0; i < u->count; i++)
-		if (u->gids[i] == n->gid)
-			return (n->mode & 060) == 060;
-	return (n->mode & 06) == 06;
-}
-
-/* Not even a name to complain about: it is with another driver, or the tree has none. */
-static bool check_node(struct rig_exam *x, const struct user *u, struct node *n)
-{
-	if (!read_node(x, n))
-		return false;
-	return may_open(u, n);
-}
-
-/* One of the two is enough: the group's node, or the function's own together with /dev/iommu. */
-void rig_look_node(struct rig_exam *x)
-{
-	char group[64], cdev[128];
-	struct node by_group = {.path = group}, by_cdev = {.path = cdev}, iommu = {.path = "/dev/iommu"};
-	struct node *n = &by_group;
-	struct user u = {.known = false};
-	char *status = rig_tree_read(x->root, "/proc/self/status", NULL);
-	struct rig_finding *f;
-
-	(void)rig_tree_lines(status, read_user, &u);
-	free(status);
-	if (!u.known || x->s.group < 0 || !rig_is_vfio_driver(x->s.driver))
-		return;
-	snprintf(group, sizeof(group), "/dev/vfio/%s%d", x->s.noiommu ? "noiommu-" : "", x->s.group);
-	snprintf(cdev, sizeof(cdev), "/dev/vfio/devices/%s", x->s.cdev);
-	if (x->ask->way != RIG_DOCTOR_IOMMUFD && check_node(x, &u, &by_group))
-		return;
-	if (x->ask->way != RIG_DOCTOR_TYPE1 && *x->s.cdev && check_node(x, &u, &by_cdev) &&
-	        check_node(x, &u, &iommu))
-		return;
-	/* Where either would do, the group's node is named, which every kernel has. */
-	if (x->ask->way == RIG_DOCTOR_IOMMUFD)
-		n = check_node(x, &u, &by_cdev) ? &iommu : &by_cdev;
-	if (!read_node(x, n))
-		return;
-	f = rig_found(
-	        x, n->path, "mode %03o, owner %u, group %u; the user is %u", n->mode, n->uid, n->gid, u.uid);
-	if (n != &iommu)
-		rig_command(f, "rigctl bind --user %u %s   # as root; or: chown %u %s", u.uid, x->s.bdf,
-		        u.uid, n->path);
-	/* It is no function's, so bind does not hand it over. */
-	if (x->ask->way == RIG_DOCTOR_IOMMUFD && read_node(x, &iommu) && !may_open(&u, &iommu))
-		rig_command(f, "chown %u %s   # as root", u.uid, iommu.path);
 }

@@ -22,58 +22,19 @@
 #define CAP_IPC_LOCK 14u
 #define KIB_SHIFT    10u
 
-enum { LINE = 256 };
-
 /* The kernel's own dma_entry_limit. */
 #define ENTRIES_USUAL 65535u
 
 /* Mappings beside arenas: the segments and rings that a port maps by themselves. */
 #define BESIDE 16u
 
-struct field {
-	const char *name;
-	char text[LINE];
-};
-
-static int is_field(void *arg, char *line)
-{
-	struct field *f = arg;
-	size_t n = strlen(f->name);
-
-	if (strncmp(line, f->name, n) != 0)
-		return 0;
-	line += n;
-	line += strspn(line, " \t");
-	snprintf(f->text, sizeof(f->text), "%s", line);
-	return 1;
-}
-
-/* The rest of the line that begins with name. */
-static bool field(const struct rig_exam *x, const char *path, const char *name, struct field *f)
-{
-	char *text = rig_tree_read(x->root, path, NULL);
-	bool found;
-
-	f->name = name;
-	found = rig_tree_lines(text, is_field, f) != 0;
-	free(text);
-	return found;
-}
-
 /* -- RLIMIT_MEMLOCK -- */
-
-static bool may_lock_all(const struct rig_exam *x)
-{
-	struct field f;
-
-	return field(x, STATUS, "CapEff:", &f) && (strtoull(f.text, NULL, 16) >> CAP_IPC_LOCK & 1);
-}
 
 static uint64_t status_bytes(const struct rig_exam *x, const char *name)
 {
-	struct field f;
+	char text[RIG_FIELD];
 
-	return field(x, STATUS, name, &f) ? strtoull(f.text, NULL, 10) << KIB_SHIFT : 0;
+	return rig_field(x, STATUS, name, text) ? strtoull(text, NULL, 10) << KIB_SHIFT : 0;
 }
 
 /*
@@ -124,13 +85,12 @@ void rig_look_memlock(struct rig_exam *x)
 {
 	uint64_t limit, have = counted(x), need = x->pin + have;
 	struct rig_finding *f;
-	struct field line;
-	char more[128] = "";
+	char line[RIG_FIELD], more[128] = "";
 
-	if (!field(x, LIMITS, "Max locked memory", &line) || !isdigit((unsigned char)*line.text) ||
-	        may_lock_all(x))
+	if (!rig_field(x, LIMITS, "Max locked memory", line) || !isdigit((unsigned char)*line) ||
+	        rig_has_capability(x, CAP_IPC_LOCK))
 		return;
-	limit = strtoull(line.text, NULL, 10);
+	limit = strtoull(line, NULL, 10);
 	if (limit >= need && !x->ask->seen.unlocked)
 		return;
 	add_notes(x, limit < need, more, sizeof(more));

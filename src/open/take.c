@@ -36,7 +36,7 @@ static const struct cause {
         {RIG_PCI_STEP_NODE, ENXIO, "node-stale vfio-pci back-end driver", NULL, {0}},
         {RIG_PCI_STEP_NODE, ENODEV, "node-stale vfio-pci back-end driver", NULL, {0}},
         {RIG_PCI_STEP_NODE, EACCES, "permission", NULL, {0}},
-        {RIG_PCI_STEP_NODE, EPERM, "device-cgroup permission", NULL, {.open = false}},
+        {RIG_PCI_STEP_NODE, EPERM, "device-cgroup permission", NULL, {.denied = true}},
         {RIG_PCI_STEP_NODE, EBUSY, "holder",
                 "who has it is not to be seen: descriptors of this process's own, made without the library, "
                 "or a process of another user (rigctl doctor as root names that)",

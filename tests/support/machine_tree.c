@@ -110,6 +110,9 @@ void tree_bind(struct tree *t, const char *bdf, const char *driver)
 {
 	char path[PATH_MAX], target[256];
 
+	tree_attribute(t, bdf, "vfio-dev", NULL);
+	if (strstr(driver, "vfio") && strcmp(bdf, TREE_BDF) == 0) /* which VFIO's drivers make */
+		tree_attribute(t, bdf, "vfio-dev/vfio0/dev", "511:0\n");
 	real_folder(t, bdf, path);
 	strcat(path, "/driver");
 	if (!*driver) {

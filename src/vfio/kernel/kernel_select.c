@@ -182,7 +182,7 @@ static int check_driver(struct rig_kernel *k)
 {
 	const char *driver = k->sysfs.driver;
 
-	if (rig_is_vfio_driver(driver))
+	if (k->sysfs.vfio)
 		return 0;
 	return rig_kernel_fail(k, RIG_PCI_STEP_DRIVER, *driver ? EBUSY : ENODEV, "it is with %s",
 	        *driver ? driver : "no driver");

@@ -108,8 +108,14 @@ static void who_asks_for_no_iommu_is_told_what_that_needs(void **state)
 	tree_file(t, "/sys/module/vfio_iommu_type1", NULL);
 	tree_file(t, "/sys/class/misc/iommu", NULL);
 	tree_file(t, "/sys/module/vfio", NULL);
-	tree_assert_ask(t, &ask, "noiommu-off driver");
+	tree_file(t, "/sys/bus/pci/drivers/vfio-pci", NULL);
+	tree_assert_ask(t, &ask, "noiommu-off vfio-pci driver");
 	tree_finding(t, "noiommu-off", "no vfio", "modprobe vfio enable_unsafe_noiommu_mode=1");
+	tree_bind(t, TREE_BDF, "vfio-pci");
+	tree_bind(t, TREE_BDF, "");
+	tree_assert_ask(t, &ask, "noiommu-absent driver");
+	assert_non_null(strstr(tree_finding(t, "noiommu-absent", "no enable_unsafe_noiommu_mode", "")->text,
+	        "CONFIG_VFIO_NOIOMMU"));
 	tree_file(t, "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "N\n");
 	tree_assert_ask(t, &ask, "noiommu-off driver");
 	tree_finding(

@@ -42,7 +42,7 @@ static void unbound(void)
 
 static void foreign(void)
 {
-	fake_kernel_link(&kernel, DEVICE "/driver", DRIVERS "amdgpu");
+	fake_kernel_bind(&kernel, FAKE_KERNEL_BDF0, "amdgpu");
 }
 
 static void no_module(void)
@@ -53,7 +53,7 @@ static void no_module(void)
 
 static void not_viable(void)
 {
-	fake_kernel_link(&kernel, MATE "/driver", DRIVERS "snd_hda_intel");
+	fake_kernel_bind(&kernel, FAKE_KERNEL_BDF1, "snd_hda_intel");
 	kernel.viable = false;
 }
 
@@ -72,13 +72,13 @@ static void add_disk(const char *device)
 static void in_use(void)
 {
 	add_disk(DEVICE);
-	fake_kernel_link(&kernel, DEVICE "/driver", DRIVERS "ahci");
+	fake_kernel_bind(&kernel, FAKE_KERNEL_BDF0, "ahci");
 }
 
 static void mate_in_use(void)
 {
 	add_disk(MATE);
-	fake_kernel_link(&kernel, MATE "/driver", DRIVERS "ahci");
+	fake_kernel_bind(&kernel, FAKE_KERNEL_BDF1, "ahci");
 	kernel.viable = false;
 }
 
@@ -116,12 +116,13 @@ static void forbidden(const char *node, const char *nodes)
 
 static void group_forbidden(void)
 {
-	forbidden("/dev/vfio/12", "600 0 0 /dev/vfio/12\n");
+	forbidden("/dev/vfio/12", "600 0 0 /dev/vfio/12\n666 0 0 /dev/vfio/vfio\n");
 }
 
 static void cdev_forbidden(void)
 {
-	forbidden("/dev/vfio/devices/vfio0", "660 0 0 /dev/vfio/12\n600 0 0 /dev/vfio/devices/vfio0\n");
+	forbidden("/dev/vfio/devices/vfio0",
+	        "660 0 0 /dev/vfio/12\n600 0 0 /dev/vfio/devices/vfio0\n666 0 0 /dev/iommu\n");
 }
 
 static void held_by(const char *node)

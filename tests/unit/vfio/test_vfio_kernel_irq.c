@@ -135,8 +135,7 @@ static void a_hot_reset_that_would_hit_others_is_not_offered_and_they_are_named(
 
 	(void)state;
 	kernel.function[0].flags = RIG_KVFIO_DEVICE_PCI;
-	fake_kernel_link(
-	        &kernel, "/sys/bus/pci/devices/" FAKE_KERNEL_BDF1 "/driver", "../../../bus/pci/drivers/nvme");
+	fake_kernel_bind(&kernel, FAKE_KERNEL_BDF1, "nvme");
 	f = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0);
 	assert_false(rig_pci_info(f)->resets);
 	assert_non_null(strstr(logged, FAKE_KERNEL_BDF1 " (nvme)"));

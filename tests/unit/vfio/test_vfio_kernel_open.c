@@ -121,8 +121,7 @@ static void every_attempt_is_told_with_its_way_its_step_and_its_node(void **stat
 static void a_function_with_another_driver_names_it(void **state)
 {
 	(void)state;
-	fake_kernel_link(&kernel, "/sys/bus/pci/devices/" FAKE_KERNEL_BDF0 "/driver",
-	        "../../../bus/pci/drivers/amdgpu");
+	fake_kernel_bind(&kernel, FAKE_KERNEL_BDF0, "amdgpu");
 	refused(RIG_PCI_ANY, -EBUSY, "amdgpu");
 }
 

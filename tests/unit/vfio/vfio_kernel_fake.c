@@ -619,6 +619,17 @@ void fake_kernel_init(struct fake_kernel *kernel)
 		init_function(&kernel->function[i]);
 }
 
+void fake_kernel_bind(struct fake_kernel *kernel, const char *bdf, const char *driver)
+{
+	char path[128], target[128];
+
+	snprintf(path, sizeof(path), DEVICES "%s/vfio-dev", bdf);
+	fake_kernel_remove(kernel, path);
+	snprintf(path, sizeof(path), DEVICES "%s/driver", bdf);
+	snprintf(target, sizeof(target), "../../../bus/pci/drivers/%s", driver);
+	fake_kernel_link(kernel, path, target);
+}
+
 void fake_kernel_remove(struct fake_kernel *kernel, const char *path)
 {
 	char command[256];

@@ -81,6 +81,8 @@ void fake_kernel_file(struct fake_kernel *kernel, const char *path, const char *
 /* Removes a folder of the tree, with all in it. */
 void fake_kernel_remove(struct fake_kernel *kernel, const char *path);
 /* Makes a link of the tree, in place of what was there. */
+/* Gives a function to another driver than VFIO's: what VFIO made for it goes. */
+void fake_kernel_bind(struct fake_kernel *kernel, const char *bdf, const char *driver);
 void fake_kernel_link(struct fake_kernel *kernel, const char *path, const char *target);
 
 #endif
