@@ -259,16 +259,27 @@ static uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * MS_PER_S + (uint64_t)ts.tv_nsec / NS_PER_MS;
 }
 
-/* Waits until the socket can be read, or written where something waits to go out. */
-static int wait_socket(struct vfu_conn *conn, uint64_t until)
+/* Where our commands go, and their answers come from. */
+static struct vfu_conn *own_line(struct vfu_device *dev)
 {
-	struct pollfd fd = {.fd = conn->fd, .events = (short)(POLLIN | (conn->out ? POLLOUT : 0))};
+	return dev->twin.fd >= 0 ? &dev->twin : &dev->conn;
+}
+
+static struct pollfd wanted(const struct vfu_conn *conn)
+{
+	return (struct pollfd){.fd = conn->fd, .events = (short)(POLLIN | (conn->out ? POLLOUT : 0))};
+}
+
+/* Waits until a socket can be read, or written where something waits to go out. */
+static int wait_sockets(struct vfu_device *dev, uint64_t until)
+{
+	struct pollfd fds[] = {wanted(&dev->conn), wanted(&dev->twin)}; /* poll passes over -1 */
 	uint64_t now = now_ms();
 	int rc;
 
 	if (now >= until)
 		return -ETIMEDOUT;
-	rc = poll(&fd, 1, (int)(until - now));
+	rc = poll(fds, 2, (int)(until - now));
 	return rc < 0 && errno != EINTR ? -errno : 0;
 }
 
@@ -289,19 +300,24 @@ static int take_request(struct vfu_device *dev, struct vfu_msg *msg)
 	return dev->conn.dead ? -ENOTCONN : 0;
 }
 
-/* Takes what came: 1 and *out if it is the answer. Late answers to earlier messages are dropped. */
-static int take_answer(struct vfu_device *dev, const struct vfu_wire_header *asked, struct vfu_msg **out)
+/* Takes what came there: 1 and *out if it is the answer. Late answers to earlier messages are dropped. */
+static int take_answer(struct vfu_device *dev, struct vfu_conn *conn, const struct vfu_wire_header *asked,
+        struct vfu_msg **out)
 {
 	char why[VFU_WHY];
 	struct vfu_msg *msg;
 	int rc;
 
-	while ((rc = vfu_socket_recv(&dev->conn, &msg, why)) > 0) {
-		if ((msg->header.flags & VFU_F_TYPE) != VFU_F_REPLY) {
+	while ((rc = vfu_socket_recv(conn, &msg, why)) > 0) {
+		if ((msg->header.flags & VFU_F_TYPE) != VFU_F_REPLY && conn == &dev->twin) {
+			vfu_msg_free(msg);
+			vfu_drop(dev, "a command on the socket for ours");
+			return -ENOTCONN;
+		} else if ((msg->header.flags & VFU_F_TYPE) != VFU_F_REPLY) {
 			rc = take_request(dev, msg);
 			if (rc)
 				return rc;
-		} else if (answers(msg, asked)) {
+		} else if (conn == own_line(dev) && answers(msg, asked)) {
 			*out = msg;
 			return 1;
 		} else {
@@ -319,19 +335,20 @@ static int take_answer(struct vfu_device *dev, const struct vfu_wire_header *ask
 static int exchange(struct vfu_device *dev, const struct vfu_wire_header *header,
         const struct vfu_wire_dma_rw *rw, const void *data, size_t len, struct vfu_msg **out)
 {
-	struct vfu_conn *conn = &dev->conn;
 	uint64_t until = now_ms() + dev->config.dma_timeout_ms;
-	int rc = vfu_socket_send(conn, header, rw, sizeof(*rw), data, len, -1);
+	int rc = vfu_socket_send(own_line(dev), header, rw, sizeof(*rw), data, len, -1);
 
 	while (rc >= 0) {
-		rc = take_answer(dev, header, out);
+		rc = take_answer(dev, &dev->conn, header, out);
+		if (rc == 0 && dev->twin.fd >= 0)
+			rc = take_answer(dev, &dev->twin, header, out);
 		if (rc > 0)
 			return 0;
-		if (rc == 0 && vfu_socket_flush(conn) < 0)
+		if (rc == 0 && (vfu_socket_flush(&dev->conn) < 0 || vfu_socket_flush(own_line(dev)) < 0))
 			rc = -ENOTCONN;
 		if (rc == 0) {
 			vfu_serve_meanwhile(dev);
-			rc = dev->conn.dead ? -ENOTCONN : wait_socket(conn, until);
+			rc = dev->conn.dead ? -ENOTCONN : wait_sockets(dev, until);
 		}
 	}
 	if (rc == -ETIMEDOUT)

@@ -33,6 +33,7 @@ struct vfu_version {
 	uint32_t max_fds;    /* descriptors the client takes in a message */
 	uint32_t max_data;   /* bytes of data the client takes in a message, at most VFU_MAX_DATA */
 	bool write_multiple; /* the client may send REGION_WRITE_MULTI */
+	bool twin;           /* it takes a second socket, for our commands */
 };
 
 int vfu_parse_version(const void *bytes, size_t len, struct vfu_version *out);

@@ -111,6 +111,8 @@ struct vfu_device {
 	uint32_t cap_end;                  /* first free byte */
 	uint32_t cap_pm, cap_express, cap_msi, cap_msix;
 	struct vfu_conn conn;
+	struct vfu_conn twin; /* of our commands and their answers, where the client takes a second socket */
+	int twin_theirs;      /* its other end until it has gone out with the version; -1: none */
 	struct vfu_maps maps;
 	struct vfu_irqs irqs;
 	struct vfu_listen listen;

@@ -12,6 +12,7 @@
 #include "vfu_priv.h"
 
 #define LINE_MAX_LEN    256
+#define VFU_JSON_BYTES  512    /* of our version's text */
 #define MAPS_LIMIT      65535u /* QEMU refuses a server that announces more */
 #define DMA_TIMEOUT_MS  2000u
 #define MESSAGES_A_POLL 64
@@ -106,6 +107,8 @@ int vfu_open(const struct vfu_config *config, struct vfu_device **out)
 	dev->config = *config;
 	dev->listen.fd = -1;
 	vfu_conn_init(&dev->conn);
+	vfu_conn_init(&dev->twin);
+	dev->twin_theirs = -1;
 	rc = check(dev);
 	if (!rc)
 		rc = vfu_cfg_init(dev);
@@ -121,6 +124,13 @@ int vfu_open(const struct vfu_config *config, struct vfu_device **out)
 	return 0;
 }
 
+static void close_theirs(struct vfu_device *dev)
+{
+	if (dev->twin_theirs >= 0)
+		close(dev->twin_theirs);
+	dev->twin_theirs = -1;
+}
+
 /* What the client gave ends with it; what the function is stays. */
 static void take_down(struct vfu_device *dev)
 {
@@ -130,6 +140,8 @@ static void take_down(struct vfu_device *dev)
 	vfu_maps_release(dev);
 	vfu_irqs_release(dev);
 	vfu_conn_fini(&dev->conn);
+	vfu_conn_fini(&dev->twin);
+	close_theirs(dev);
 	if (told && dev->config.disconnected)
 		dev->config.disconnected(dev->config.ctx);
 }
@@ -201,19 +213,35 @@ int vfu_do_reset(struct vfu_device *dev)
 static int answer_version(struct vfu_device *dev, struct vfu_reply *reply, uint16_t minor)
 {
 	struct vfu_wire_version wire = {.major = VFU_WIRE_MAJOR, .minor = minor};
-	char json[VFU_WHY * 2];
+	char json[VFU_JSON_BYTES];
 	uint8_t *body;
 	int len = snprintf(json, sizeof(json),
 	        "{\"capabilities\":{\"max_msg_fds\":%u,\"max_data_xfer_size\":%u,\"max_dma_maps\":%u,"
-	        "\"pgsizes\":%llu%s}}",
+	        "\"pgsizes\":%llu%s%s}}",
 	        VFU_MAX_MSG_FDS, VFU_MAX_DATA, dev->config.max_maps, (unsigned long long)PAGE_SIZES,
-	        dev->conn.version.write_multiple ? ",\"write_multiple\":true" : "");
+	        dev->conn.version.write_multiple ? ",\"write_multiple\":true" : "",
+	        dev->twin.fd >= 0 ? ",\"twin_socket\":{\"supported\":true,\"fd_index\":0}" : "");
 
 	body = vfu_reply_take(reply, sizeof(wire) + (size_t)len + 1);
 	if (!body)
 		return -ENOMEM;
 	memcpy(body, &wire, sizeof(wire));
 	memcpy(body + sizeof(wire), json, (size_t)len + 1);
+	reply->fd = dev->twin_theirs;
+	return 0;
+}
+
+/* A second socket for the client that takes one: our commands and their answers then never meet its own. */
+static int make_twin(struct vfu_device *dev)
+{
+	int pair[2];
+
+	if (!dev->conn.version.twin || dev->conn.version.max_fds == 0)
+		return 0;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	dev->twin.fd = pair[0];
+	dev->twin_theirs = pair[1];
 	return 0;
 }
 
@@ -227,6 +255,8 @@ static int serve_version(struct vfu_device *dev, struct vfu_msg *msg, struct vfu
 	rc = vfu_parse_version(msg->body, msg->len, version);
 	if (!rc && version->major != VFU_WIRE_MAJOR)
 		rc = -ENOTSUP;
+	if (!rc)
+		rc = make_twin(dev);
 	if (!rc)
 		rc = answer_version(
 		        dev, reply, version->minor < VFU_WIRE_MINOR ? version->minor : VFU_WIRE_MINOR);
@@ -340,6 +370,8 @@ static void handle(struct vfu_device *dev, struct vfu_msg *msg)
 	if (!dev->conn.dead)
 		answer(dev, msg, &reply, rc);
 	free(reply.data);
+	if (!dev->conn.out)
+		close_theirs(dev);
 	if (!dev->conn.negotiated)
 		vfu_drop(dev, "the handshake failed (command %u, version %u.%u)", msg->header.cmd,
 		        dev->conn.version.major, dev->conn.version.minor);

@@ -41,6 +41,16 @@ static int take_bool(struct json_object *caps, const char *name, bool *out)
 	return 0;
 }
 
+/* "twin_socket": {"supported": true} */
+static int take_twin(struct json_object *caps, bool *out)
+{
+	struct json_object *twin;
+
+	if (!json_object_object_get_ex(caps, "twin_socket", &twin))
+		return 0;
+	return json_object_is_type(twin, json_type_object) ? take_bool(twin, "supported", out) : -EINVAL;
+}
+
 static int take_caps(struct json_object *root, struct vfu_version *out)
 {
 	struct json_object *caps;
@@ -57,6 +67,8 @@ static int take_caps(struct json_object *root, struct vfu_version *out)
 		rc = take_number(caps, "max_data_xfer_size", VFU_DATA_MIN, VFU_MAX_DATA, &out->max_data);
 	if (!rc)
 		rc = take_bool(caps, "write_multiple", &out->write_multiple);
+	if (!rc)
+		rc = take_twin(caps, &out->twin);
 	return rc;
 }
 

@@ -364,6 +364,56 @@ static void memory_without_a_descriptor_is_written_by_message(void **state)
 	}
 }
 
+/* Another connection of the same client, whose messages are the twin socket's. */
+static void connect_twin(struct peer *p, struct peer *twin)
+{
+	static const char hello[] =
+	        "\0\0\1\0{\"capabilities\":{\"max_msg_fds\":1,\"twin_socket\":{\"supported\":true}}}";
+	struct vfu_wire_header header;
+	char reply[512];
+
+	peer_hang_up(p);
+	peer_poll(p);
+	peer_attach(p);
+	peer_send(p, 0, VFU_CMD_VERSION, 0, hello, sizeof(hello), NULL, 0);
+	peer_poll(p);
+	*twin = *p;
+	assert_true(peer_recv(p, &header, reply, sizeof(reply), &twin->fd) > 4);
+	assert_true(twin->fd >= 0);
+	assert_non_null(strstr(reply + 4, "\"twin_socket\":{\"supported\":true,\"fd_index\":0}"));
+	peer_master(p);
+}
+
+static void with_a_twin_socket_our_messages_and_their_answers_go_over_it(void **state)
+{
+	struct peer *p = *state, twin;
+	struct vfu_wire_header header;
+	struct vfu_wire_dma_rw asked;
+	char buf[8] = "";
+	int fd;
+
+	connect_twin(p, &twin);
+	assert_int_equal(peer_map(p, PAGE, PAGE, RW, -1, 0), 0);
+	answer_read(&twin, 0, PAGE + 16, "abcdefgh", 8);
+	/* A request of the client that is there already is served meanwhile, and not taken for the answer. */
+	peer_send(p, 7, VFU_CMD_DEVICE_GET_INFO, 0, "\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16, NULL, 0);
+	assert_int_equal(vfu_dma_read(p->dev, PAGE + 16, buf, 8), 0);
+	assert_memory_equal(buf, "abcdefgh", 8);
+	assert_int_equal(peer_recv(&twin, &header, &asked, sizeof(asked), &fd), sizeof(asked));
+	assert_int_equal(header.cmd, VFU_CMD_DMA_READ);
+	assert_int_equal(peer_recv(p, &header, &asked, sizeof(asked), &fd), 16);
+	assert_int_equal(header.cmd, VFU_CMD_DEVICE_GET_INFO);
+	/* The same answer on the other socket is to nothing that was asked there. */
+	answer_read(p, 1, PAGE, "ijklmnop", 8);
+	assert_int_equal(vfu_dma_read(p->dev, PAGE, buf, 8), -ETIMEDOUT);
+	/* Commands there are a client's that lost its way. */
+	peer_send(&twin, 8, VFU_CMD_DEVICE_GET_INFO, 0, NULL, 0, NULL, 0);
+	assert_int_equal(vfu_dma_read(p->dev, PAGE, buf, 8), -ENOTCONN);
+	peer_poll(p);
+	assert_non_null(strstr(p->logs, "a command on the socket for ours"));
+	close(twin.fd);
+}
+
 static void long_transfers_are_cut_at_the_clients_limit(void **state)
 {
 	struct peer *p = *state;
@@ -636,6 +686,7 @@ int main(void)
 	        T(many_maps_and_unmaps_agree_with_a_flat_model),
 	        T(memory_without_a_descriptor_is_read_by_message),
 	        T(memory_without_a_descriptor_is_written_by_message),
+	        T(with_a_twin_socket_our_messages_and_their_answers_go_over_it),
 	        T(long_transfers_are_cut_at_the_clients_limit),
 	        T(a_transfer_may_be_part_pointer_part_message),
 	        T(register_accesses_that_come_meanwhile_are_served_at_once),
