@@ -120,11 +120,13 @@ struct rig_stall {
 	uint64_t seen, since;
 };
 
-/* serial.c's: the worker that stands for the processor of a board without rings. */
+/* Of serial.c. A board without rings has no processor that reads a queue: a thread of the driver, the worker,
+   does that. */
 struct rig_worker {
-	const struct rig_board *port; /* the board's own table; NULL: the board has rings */
-	struct rig_board table;       /* what the driver uses instead */
-	const uint8_t *units;         /* the queue */
+	const struct rig_board
+	        *port;          /* the port's table; NULL: the board has rings, and there is no worker */
+	struct rig_board table; /* a copy of it, with serial.c's ring functions; dev->board points to it */
+	const uint8_t *units;   /* the queue */
 	uint64_t mask, read;
 	_Atomic uint64_t written, completed;
 	atomic_bool asleep; /* the next submit wakes it */
@@ -245,21 +247,14 @@ void rig_dev_queues_close(struct rig_dev *dev);
 void rig_dev_reclaim(struct rig_dev *dev);
 /* Units of the smallest ring that holds the packets; 0: none may. */
 uint64_t rig_dev_grown_units(const struct rig_dev *dev, uint64_t units, uint64_t largest);
-/* Moves queue `q`, from `value` on, to the ring that grow made, if there is one. */
+/* Moves queue `q`, from `value` on, to the ring that grow made, if it is still there. */
 void rig_dev_switch(struct rig_dev *dev, uint32_t q, uint64_t value);
 int rig_dev_grow(void *device, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
         uint64_t *short_bytes, const char **fault);
 
-/* plan.c */
-/* RIG_FITS: the plan is filled; or RIG_NEVER. */
-int rig_dev_plan(struct rig_dev *dev, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
-        const struct rig_run *run, struct rig_part_plan *scratch, struct rig_plan *plan);
+/* submit.c */
 int rig_dev_room(void *self, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
         const struct rig_run *run, void *scratch);
-/* Whether the planned submission fits timed. */
-bool rig_dev_fits_timed(struct rig_dev *dev, const struct rig_plan *plan, const struct rig_timing *timing);
-
-/* submit.c */
 int rig_dev_submit(void *self, uint64_t value, const struct rig_part *parts, uint32_t nparts,
         const struct rig_wait *waits, uint32_t nwaits, const struct rig_run *run, void *scratch,
         struct rig_times *times, const char **failure);
@@ -268,9 +263,10 @@ int rig_dev_commit(void *self, uint64_t value, const char **failure);
 /* word.c */
 int rig_dev_word_init(struct rig_dev *dev, rig_atomic_u64 *word);
 void rig_dev_word_fini(struct rig_dev *dev);
-/* The step address of a word of the process's array. */
-/* Whether the device can wait for other devices' words by itself. */
+/* Whether the device can read other devices' timeline words, and so wait for those devices itself. If not,
+   the runtime waits on the host. */
 bool rig_dev_sees_words(const struct rig_dev *dev);
+/* The address of `word`, an element of the process's word array, as a RIG_STEP_WAIT packet names it. */
 uint64_t rig_dev_word_address(const struct rig_dev *dev, const rig_atomic_u64 *word);
 
 /* progress.c */

@@ -132,19 +132,10 @@ void rig_dev_reclaim(struct rig_dev *dev)
 	rig_segment_reclaim(&dev->segment, completed);
 }
 
-/* The growth that waits for the queue. An exchange is a locked operation, so only where there is one: what
-   this submit's room saw is seen here too, and another's may wait for the next. */
-static struct rig_growth *take_growth(struct rig_dev_queue *queue)
-{
-	if (!atomic_load_explicit(&queue->next, memory_order_relaxed))
-		return NULL;
-	return atomic_exchange_explicit(&queue->next, NULL, memory_order_acq_rel);
-}
-
 void rig_dev_switch(struct rig_dev *dev, uint32_t q, uint64_t value)
 {
 	struct rig_dev_queue *queue = &dev->queues[q];
-	struct rig_growth *g = take_growth(queue);
+	struct rig_growth *g = atomic_exchange_explicit(&queue->next, NULL, memory_order_acq_rel);
 	struct rig_step step = {.kind = RIG_STEP_RING};
 	struct rig_shared replaced;
 	uint64_t start;

@@ -44,25 +44,11 @@ static uint64_t volume(const uint32_t d[3], uint64_t most)
 	return v * d[2];
 }
 
-static int check_group(struct rvx1 *rvx1, const struct rig_block *block, const struct rig_board_function *f)
-{
-	uint32_t most = f->has_threads ? f->threads : rvx1->group_threads;
-	uint64_t threads = volume(block->threads, UINT32_MAX);
-
-	if (!threads || threads > rvx1->group_threads)
-		return rig_error_set(RIG_NEVER, "a group of %u x %u x %u threads: the board runs 1 to %u",
-		        block->threads[0], block->threads[1], block->threads[2], rvx1->group_threads);
-	if (threads > most)
-		return rig_error_set(RIG_NEVER,
-		        "a group of %u threads: the function was declared with at most %u", (unsigned)threads,
-		        most);
-	return RIG_FITS;
-}
-
 static int check_launch(struct rvx1 *rvx1, const struct rig_launch_part *part, const struct rig_run *run)
 {
 	const struct rig_board_function *f = &((const struct rig_launch *)part->launch)->function;
 	const struct rig_block *block = rig_launch_block(run, part);
+	uint64_t threads = volume(block->threads, UINT32_MAX);
 
 	if (!volume(block->groups, UINT64_MAX))
 		return rig_error_set(RIG_NEVER,
@@ -75,7 +61,14 @@ static int check_launch(struct rvx1 *rvx1, const struct rig_launch_part *part, c
 		return rig_error_set(RIG_NEVER,
 		        "%u bytes of shared memory: the function was declared with at most %u", block->shared,
 		        f->shared);
-	return check_group(rvx1, block, f);
+	if (!threads || threads > rvx1->group_threads)
+		return rig_error_set(RIG_NEVER, "a group of %u x %u x %u threads: the board runs 1 to %u",
+		        block->threads[0], block->threads[1], block->threads[2], rvx1->group_threads);
+	if (f->has_threads && threads > f->threads)
+		return rig_error_set(RIG_NEVER,
+		        "a group of %u threads: the function was declared with at most %u", (unsigned)threads,
+		        f->threads);
+	return RIG_FITS;
 }
 
 int rvx1_check(
@@ -101,7 +94,7 @@ int rvx1_check(
 	}
 }
 
-static uint8_t opcode_of(enum rig_step_kind kind)
+void rvx1_step(struct rig_port *port, void *units, const struct rig_step *step)
 {
 	static const uint8_t opcodes[] = {
 	        [RIG_STEP_WAIT] = RVX1_OP_WAIT,
@@ -114,13 +107,7 @@ static uint8_t opcode_of(enum rig_step_kind kind)
 	        [RIG_STEP_COUNTERS] = RVX1_OP_COUNTERS,
 	        [RIG_STEP_NOP] = RVX1_OP_NOP,
 	};
-
-	return opcodes[kind];
-}
-
-void rvx1_step(struct rig_port *port, void *units, const struct rig_step *step)
-{
-	struct rvx1_packet packet = {.opcode = opcode_of(step->kind)};
+	struct rvx1_packet packet = {.opcode = opcodes[step->kind]};
 
 	(void)port;
 	packet.u.word.address = step->address;
@@ -227,4 +214,13 @@ int rvx1_part(struct rig_port *port, const struct rig_part *part, const struct r
 		put_launch(rvx1_of(port), &part->u.launch, run, place);
 		return 0;
 	}
+}
+
+void rvx1_ring(struct rig_port *port, uint32_t queue, uint64_t position)
+{
+	/* The packets before the doorbell, because the board may read them once it sees it. They may be
+	   write-combined, so a barrier for plain stores does not do. */
+	rig_wc_flush();
+	rig_win_store64(&rvx1_of(port)->doorbells,
+	        (uint64_t)queue * RVX1_DOORBELL_PITCH + RVX1_DOORBELL_WRITE, position);
 }

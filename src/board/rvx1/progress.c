@@ -5,19 +5,6 @@
 
 #include "rvx1.h"
 
-static uint64_t doorbell(uint32_t queue, uint64_t offset)
-{
-	return (uint64_t)queue * RVX1_DOORBELL_PITCH + offset;
-}
-
-void rvx1_ring(struct rig_port *port, uint32_t queue, uint64_t position)
-{
-	/* The packets before the doorbell, because the board may read them once it sees it. They may be
-	   write-combined, so a barrier for plain stores does not do. */
-	rig_wc_flush();
-	rig_win_store64(&rvx1_of(port)->doorbells, doorbell(queue, RVX1_DOORBELL_WRITE), position);
-}
-
 uint64_t rvx1_completed(struct rig_port *port)
 {
 	uint64_t value = rig_win_load64(&rvx1_of(port)->status, RVX1_STATUS_VALUE);
@@ -56,7 +43,7 @@ int rvx1_alive(struct rig_port *port)
 
 void rvx1_arm(struct rig_port *port, uint64_t seen)
 {
-	rig_win_store64(&rvx1_of(port)->doorbells, doorbell(0, RVX1_DOORBELL_ARM), seen);
+	rig_win_store64(&rvx1_of(port)->doorbells, RVX1_DOORBELL_ARM, seen); /* queue 0's */
 }
 
 uint64_t rvx1_clock(struct rig_port *port)

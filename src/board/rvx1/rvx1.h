@@ -52,9 +52,9 @@ int rvx1_check(
 void rvx1_step(struct rig_port *port, void *units, const struct rig_step *step);
 int rvx1_part(struct rig_port *port, const struct rig_part *part, const struct rig_run *run,
         const struct rig_need *need, const struct rig_place *place);
+void rvx1_ring(struct rig_port *port, uint32_t queue, uint64_t position);
 
 /* progress.c */
-void rvx1_ring(struct rig_port *port, uint32_t queue, uint64_t position);
 uint64_t rvx1_completed(struct rig_port *port);
 bool rvx1_failed(struct rig_port *port);
 int rvx1_alive(struct rig_port *port);
