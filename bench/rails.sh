@@ -4,6 +4,8 @@
 # run: the two take turns, and the least of each is compared, since what else the machine does only ever adds.
 # bench/rails.sh [BUILD_DIR [ROUNDS]]
 set -eu
+# shellcheck source=scripts/tie
+. "$(dirname "$0")/../scripts/tie"
 build=${1:-build}
 rounds=${2:-15}
 program=$build/bench/bench-rails

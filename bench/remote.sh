@@ -5,6 +5,8 @@
 # sides take turns, and the least of each is compared, since what else the machine does only ever adds.
 # bench/remote.sh [BUILD_DIR [ROUNDS]]
 set -eu
+# shellcheck source=scripts/tie
+. "$(dirname "$0")/../scripts/tie"
 build=${1:-build}
 rounds=${2:-8}
 for program in bench/bench-remote tools/rig-agent; do
