@@ -308,6 +308,25 @@ static void host_memory_that_is_not_there_or_not_writable_is_refused(void **stat
 	munmap(p, 4 * 4096);
 }
 
+static void host_memory_past_the_end_of_its_file_is_refused(void **state)
+{
+	int fd = memfd_create("short", MFD_CLOEXEC);
+	struct rig_dma d;
+	char *p;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	p = mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(p, MAP_FAILED);
+	assert_int_equal(rig_dma_map_host(t.pci, p, 2 * 4096, RIG_DMA_READ, &d), -EFAULT);
+	assert_int_equal(rig_dma_map_host(t.pci, p, 2 * 4096, RIG_DMA_WRITE, &d), -EFAULT);
+	assert_int_equal(rig_fake_maps(t.fake), 0);
+	assert_int_equal(rig_dma_map_host(t.pci, p, 4096, RIG_DMA_WRITE, &d), 0);
+	assert_int_equal(rig_dma_unmap(t.pci, &d), 0);
+	munmap(p, 2 * 4096);
+	close(fd);
+}
+
 static void an_unmapping_that_fails_loses_the_function(void **state)
 {
 	char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -345,6 +364,20 @@ static void a_child_of_fork_has_no_dma_memory(void **state)
 	memcpy(d.host, "parent's", 8);
 	assert_false(child_sees(d.host, "parent's"));
 	rig_dma_free(t.pci, &d);
+}
+
+static void a_child_of_fork_has_no_memory_that_was_mapped_of_a_descriptor(void **state)
+{
+	int fd = memfd_create("mapped", MFD_CLOEXEC);
+	struct rig_dma d;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	assert_int_equal(rig_dma_map_fd(t.pci, fd, 0, 4096, NULL, RIG_DMA_READ | RIG_DMA_WRITE, &d), 0);
+	memcpy(d.host, "parent's", 8);
+	assert_false(child_sees(d.host, "parent's"));
+	assert_int_equal(rig_dma_unmap(t.pci, &d), 0);
+	close(fd);
 }
 
 static void arenas_say_what_they_are_made_of(void **state)
@@ -392,9 +425,11 @@ int main(void)
 	        ON_FAKE(a_descriptor_is_mapped_with_its_protection),
 	        ON_FAKE(host_memory_is_mapped_counted_and_given_back),
 	        ON_FAKE(host_memory_that_is_not_there_or_not_writable_is_refused),
+	        ON_FAKE(host_memory_past_the_end_of_its_file_is_refused),
 	        ON_FAKE(an_unmapping_that_fails_loses_the_function),
 	        ON_FAKE(what_was_left_mapped_goes_with_the_function),
 	        ON_FAKE(a_child_of_fork_has_no_dma_memory),
+	        ON_FAKE(a_child_of_fork_has_no_memory_that_was_mapped_of_a_descriptor),
 	        ON_FAKE(arenas_say_what_they_are_made_of),
 	        cmocka_unit_test(huge_memory_falls_back_to_ordinary_pages),
 	};
