@@ -16,3 +16,27 @@ void rig_logf(const struct rig_log *log, int level, const char *format, ...)
 	va_end(args);
 	log->fn(log->arg, level, text);
 }
+
+static void keep(void *arg, int level, const char *text)
+{
+	struct rig_log_late *late = arg;
+	struct rig_log_line *line = &late->line[late->count];
+
+	if (late->count == RIG_LOG_LATE)
+		return;
+	line->level = level;
+	snprintf(line->text, sizeof(line->text), "%s", text);
+	late->count++;
+}
+
+struct rig_log rig_log_later(struct rig_log_late *late)
+{
+	return (struct rig_log){.fn = keep, .arg = late};
+}
+
+void rig_log_say(struct rig_log_late *late, const struct rig_log *log)
+{
+	for (unsigned i = 0; i < late->count; i++)
+		rig_logf(log, late->line[i].level, "%s", late->line[i].text);
+	late->count = 0;
+}

@@ -24,6 +24,23 @@ struct rig_log {
 	void *arg;
 };
 
+/* What is said while fn must not be called, because a lock is held that fn may need (fork takes one): kept in
+ * order, and handed on afterwards. What does not fit is dropped. */
+enum { RIG_LOG_LATE = 4 };
+
+struct rig_log_late {
+	unsigned count;
+	struct rig_log_line {
+		int level;
+		char text[RIG_LOG_BYTES];
+	} line[RIG_LOG_LATE];
+};
+
+/* A log that keeps into `late`, zeroed before the first. For one thread. */
+struct rig_log rig_log_later(struct rig_log_late *late);
+/* Empties it into `log`, NULL allowed. */
+void rig_log_say(struct rig_log_late *late, const struct rig_log *log);
+
 void rig_logf(const struct rig_log *log, int level, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 

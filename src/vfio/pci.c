@@ -302,8 +302,13 @@ static int explain(const struct rig_pci_options *o, int err)
 /* A child that is made before the function is listed would keep what was opened, and the function with it. */
 static int begin(struct rig_pci *f, struct rig_pci_options *o)
 {
+	const struct rig_log *log = o->log;
+	struct rig_log_late late = {0};
+	struct rig_log later = rig_log_later(&late);
 	int err;
 
+	/* A callback that forks would wait for the hold for ever. */
+	o->log = &later;
 	rig_fork_hold();
 	err = o->begin ? o->begin(o->arg, o) : 0;
 	if (!err) {
@@ -312,6 +317,9 @@ static int begin(struct rig_pci *f, struct rig_pci_options *o)
 			err = explain(o, err);
 	}
 	rig_fork_release();
+	o->log = log;
+	f->log = log ? *log : (struct rig_log){0};
+	rig_log_say(&late, log);
 	return err;
 }
 

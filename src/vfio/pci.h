@@ -98,8 +98,8 @@ struct rig_pci_failed {
 struct rig_pci_options {
 	enum rig_pci_kind kind;
 	/* Called first, while forks of this process wait, so that no child holds what it makes: sets fd, or
-	 * ops and transport. Its negative errno is the open's. Sends nothing and does not log. NULL: they are
-	 * there. */
+	 * ops and transport. Its negative errno is the open's. Sends nothing, and logs, if at all, by
+	 * options->log, which keeps lines until forks may go on. NULL: they are there. */
 	int (*begin)(void *arg, struct rig_pci_options *options);
 	void *arg;
 	int fd;           /* RIG_PCI_VFIO_USER_FD. rig_pci_open owns it from the call on, also if it fails */

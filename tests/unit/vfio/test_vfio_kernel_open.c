@@ -467,10 +467,50 @@ static void a_child_has_nothing_of_a_function_that_is_opened_or_closed_meanwhile
 	assert_int_equal(bad, 0);
 }
 
+enum { FORK_SECONDS = 60 };
+
+/* A kernel's function, opened as src/open opens one: with forks held. */
+static int begin_here(void *arg, struct rig_pci_options *o)
+{
+	(void)arg;
+	o->kind = RIG_PCI_OPS;
+	return rig_kernel_open(&kernel.env,
+	        &(struct rig_kernel_want){.bdf = FAKE_KERNEL_BDF0, .which = RIG_PCI_TYPE1}, o->log, &o->ops,
+	        &o->transport);
+}
+
+static void fork_at(void *arg, int level, const char *text)
+{
+	unsigned *lines = arg;
+	pid_t child = fork();
+
+	(void)level;
+	(void)text;
+	if (!child)
+		_exit(0);
+	*lines += waitpid(child, NULL, 0) == child;
+}
+
+static void what_logs_may_fork_while_a_function_is_opened(void **state)
+{
+	unsigned lines = 0;
+	const struct rig_log log = {.fn = fork_at, .arg = &lines};
+	const struct rig_pci_options o = {.begin = begin_here, .log = &log};
+	struct rig_pci *f;
+
+	(void)state;
+	alarm(FORK_SECONDS); /* or it would wait for ever */
+	assert_int_equal(rig_pci_open(&f, &o), 0);
+	alarm(0);
+	assert_true(lines > 0);
+	rig_pci_close(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        KERNEL_TEST(each_way_opens_and_leaves_nothing),
+	        KERNEL_TEST(what_logs_may_fork_while_a_function_is_opened),
 	        KERNEL_TEST(the_device_node_comes_first_and_the_log_says_so),
 	        KERNEL_TEST(without_an_iommufd_it_is_type1_and_the_log_says_why),
 	        KERNEL_TEST(a_kernel_without_device_nodes_is_driven_through_type1),
