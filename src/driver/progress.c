@@ -304,13 +304,35 @@ static enum rig_irq_kind pick_irq(struct rig_dev *dev)
 	return kind;
 }
 
+/* As many as the system has, in the end none. Where some are missing the poller looks at the pace of a board
+   without any, and those that are there wake it earlier. */
+static int arm_some(struct rig_dev *dev, enum rig_irq_kind kind, uint32_t wanted)
+{
+	char why[RIG_FAULT_TEXT] = "";
+	uint32_t n = wanted;
+	int err = -ENOSPC;
+
+	while (n && err == -ENOSPC) {
+		err = rig_pci_irq_enable(dev->pci, kind, 0, n, dev->progress.irq_fd);
+		if (err == -ENOSPC && n-- == wanted)
+			snprintf(why, sizeof(why), "%s", rig_error());
+	}
+	if (err && err != -ENOSPC)
+		return rig_error_set(err, "arming %u interrupt vectors: %s", n, rig_error());
+	if (n == wanted)
+		return 0;
+	dev->facts.vectors = 0;
+	rig_logf(&dev->options.log, RIG_LOG_WARN, "%u of %u interrupt vectors, the rest is polled: %s", n,
+	        wanted, why);
+	return 0;
+}
+
 /* A descriptor a vector: two producers on one would keep the kernel from passing interrupts on directly. */
 static int arm_vectors(struct rig_dev *dev)
 {
 	struct rig_progress *p = &dev->progress;
 	enum rig_irq_kind kind = p->irq = pick_irq(dev);
 	uint32_t n = dev->facts.vectors;
-	int err;
 
 	if (n > rig_pci_irq_count(dev->pci, kind) || n > RIG_DEV_VECTORS)
 		dev->facts.vectors = n = 0;
@@ -320,10 +342,7 @@ static int arm_vectors(struct rig_dev *dev)
 		if (p->irq_fd[i] < 0)
 			return rig_error_set(-errno, "eventfd for the poller (error %d)", errno);
 	}
-	if (!n)
-		return 0;
-	err = rig_pci_irq_enable(dev->pci, kind, 0, n, p->irq_fd);
-	return err ? rig_error_set(err, "arming %u interrupt vectors: %s", n, rig_error()) : 0;
+	return n ? arm_some(dev, kind, n) : 0;
 }
 
 static void *(*poller_of(const struct rig_dev *dev))(void *)

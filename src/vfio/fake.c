@@ -499,6 +499,9 @@ static int irq_set(void *transport, const struct rig_vfio_irq *irq)
 	struct rig_fake *k = transport;
 	int err = enter(k, "irq_set");
 
+	if (!err && irq->action == RIG_VFIO_IRQ_CONNECT &&
+	        irq->first + irq->count + k->o.irqs_taken > k->o.irqs[irq->kind])
+		err = rig_vfio_fail(ENOSPC, NULL, "fake: %u vectors", irq->count);
 	if (err)
 		return err;
 	pthread_mutex_lock(&k->lock);

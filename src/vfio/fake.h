@@ -36,7 +36,8 @@ struct rig_fake_options {
 	/* Mappable parts of BAR i: none at all if areas[i] is 0. */
 	unsigned areas[RIG_VFIO_BARS];
 	struct rig_vfio_area area[RIG_VFIO_BARS][4];
-	unsigned irqs[5]; /* vectors by enum rig_irq_kind */
+	unsigned irqs[5];    /* vectors by enum rig_irq_kind */
+	unsigned irqs_taken; /* of each kind's vectors the last so many cannot be had: -ENOSPC */
 	bool no_reset;
 	const char *resets_too; /* the address of a function that a reset of this one says it hits; NULL */
 	const char *bdf;        /* NULL: none. Lives as long as the fake */

@@ -155,15 +155,26 @@ int rig_pci_irq_unmask(struct rig_pci *f, enum rig_irq_kind kind)
 	return err;
 }
 
+/* From the first that is connected to the last: the system may not have the others. */
+static int rearm(struct rig_pci *f, unsigned kind)
+{
+	const struct rig_irq_set *set = &f->irq[kind];
+	unsigned first = 0, end = set->fd ? set->count : 0;
+
+	while (first < end && set->fd[first] < 0)
+		first++;
+	while (end > first && set->fd[end - 1] < 0)
+		end--;
+	return end > first ? connect_range(f, kind, first, end - first, set->fd + first) : 0;
+}
+
 int rig_irq_rearm(struct rig_pci *f)
 {
 	int err = 0;
 
 	pthread_mutex_lock(&f->irq_lock);
-	for (unsigned kind = 0; kind < RIG_IRQ_KINDS && !err; kind++) {
-		if (f->irq[kind].fd)
-			err = connect_range(f, kind, 0, f->irq[kind].count, f->irq[kind].fd);
-	}
+	for (unsigned kind = 0; kind < RIG_IRQ_KINDS && !err; kind++)
+		err = rearm(f, kind);
 	pthread_mutex_unlock(&f->irq_lock);
 	return err;
 }

@@ -28,6 +28,7 @@ unsigned rig_pci_irq_count(const struct rig_pci *f, enum rig_irq_kind kind);
  * unconnected. Vectors of this kind outside the range stay as they are.
  *	-EINVAL	count is 0, or the range is not inside rig_pci_irq_count
  *	-EBUSY	INTx, MSI and MSI-X exclude each other: another of them is enabled
+ *	-ENOSPC	the system has not so many vectors left; fewer may do
  */
 int rig_pci_irq_enable(
         struct rig_pci *f, enum rig_irq_kind kind, unsigned first, unsigned count, const int *eventfds);

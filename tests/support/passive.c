@@ -94,6 +94,7 @@ static void make_fake(struct passive *p, const struct passive_options *options)
 	                [RVX1_BAR_MEMORY] = aperture,
 	                [RVX1_BAR_DOORBELL] = DOORBELL_BYTES},
 	        .irqs = {[RIG_IRQ_MSIX] = RVX1_VECTORS},
+	        .irqs_taken = options->irqs_taken,
 	        .bdf = options->bdf,
 	        .bus = {[RVX1_BAR_MEMORY] = options->bus},
 	        .exports = options->exports,
@@ -142,6 +143,7 @@ int passive_make(struct passive *p, const struct passive_options *options, uint6
 	driver.store = options->store;
 	driver.dmabuf = options->dmabuf;
 	driver.pinned = options->pinned;
+	driver.log = options->log;
 	driver.firmware_dir = options->firmware_dir;
 	p->word = rig_words() + 1 + options->word;
 	__atomic_store_n((uint64_t *)p->word, options->start, __ATOMIC_RELEASE);

@@ -23,17 +23,19 @@ struct passive_options {
 	bool tells;        /* nobody need ask whether the function is there */
 	uint64_t start;    /* what the word holds when the device is made */
 	const char *firmware_dir;
-	const char *bdf;   /* of a function on a bus; NULL: a simulated one */
-	uint64_t bus;      /* of its memory */
-	bool exports;      /* its BARs as dma-bufs */
-	bool dmabuf;       /* the driver's option */
-	uint32_t word;     /* beside the one of other devices */
-	bool dirty;        /* its memory is full of PASSIVE_DIRT */
-	bool pinned;       /* the poller never sleeps */
-	unsigned late_ack; /* an invalidation is complete at so many reads of INV_ACK; 0: at once */
-	uint64_t dma_maps; /* that the fake takes; 0: 64 */
-	uint32_t queues;   /* 0: 2 */
-	uint64_t clock_hz; /* 0: the board has no clock; else passive_clock shows it */
+	const char *bdf;     /* of a function on a bus; NULL: a simulated one */
+	uint64_t bus;        /* of its memory */
+	bool exports;        /* its BARs as dma-bufs */
+	bool dmabuf;         /* the driver's option */
+	uint32_t word;       /* beside the one of other devices */
+	bool dirty;          /* its memory is full of PASSIVE_DIRT */
+	bool pinned;         /* the poller never sleeps */
+	unsigned late_ack;   /* an invalidation is complete at so many reads of INV_ACK; 0: at once */
+	unsigned irqs_taken; /* of RVX1_VECTORS the last so many cannot be had */
+	struct rig_log log;
+	uint64_t dma_maps;             /* that the fake takes; 0: 64 */
+	uint32_t queues;               /* 0: 2 */
+	uint64_t clock_hz;             /* 0: the board has no clock; else passive_clock shows it */
 	const struct rig_board *board; /* another port of it; NULL: RVX-1's */
 	uint64_t fail_allocation;      /* the k-th allocation of taking and making fails; 0: none */
 };

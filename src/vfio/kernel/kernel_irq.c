@@ -109,7 +109,8 @@ int rig_kernel_irq_set(void *transport, const struct rig_vfio_irq *irq)
 			break;
 		}
 	}
-	return err ? rig_vfio_fail(err, NULL, "VFIO_DEVICE_SET_IRQS of kind %u, vectors [%u, +%u)", irq->kind,
-	                     irq->first, irq->count)
+	return err ? rig_vfio_fail(err, err == -ENOSPC ? "the machine has no more vectors to give" : NULL,
+	                     "VFIO_DEVICE_SET_IRQS of kind %u, vectors [%u, +%u)", irq->kind, irq->first,
+	                     irq->count)
 	           : 0;
 }

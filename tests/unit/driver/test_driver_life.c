@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -99,6 +100,33 @@ static void facts_are_what_the_contract_asks(void **state)
 	m->locate(t.device, facts.word, &location);
 	assert_true(location.has_host);
 	assert_ptr_equal(location.host, t.word);
+}
+
+static char warned[RIG_LOG_BYTES];
+
+static void note_warning(void *arg, int level, const char *text)
+{
+	(void)arg;
+	if (level == RIG_LOG_WARN)
+		snprintf(warned, sizeof(warned), "%s", text);
+}
+
+static void vectors_that_the_machine_has_not_are_polled_for_and_it_is_said(void **state)
+{
+	(void)state;
+	for (unsigned taken = 0; taken <= RVX1_VECTORS; taken++) {
+		struct passive_options options = {.irqs_taken = taken, .log = {.fn = note_warning}};
+		char says[64];
+
+		teardown(NULL);
+		*warned = 0;
+		open_with(&options);
+		snprintf(
+		        says, sizeof(says), "%u of %u interrupt vectors", RVX1_VECTORS - taken, RVX1_VECTORS);
+		assert_int_equal(rig_fake_connected(t.fake), RVX1_VECTORS - taken);
+		assert_int_equal(strstr(warned, says) != NULL, taken > 0);
+		assert_int_equal(t.dev->facts.vectors, taken ? 0 : RVX1_VECTORS);
+	}
 }
 
 static void store_completion_is_a_fact(void **state)
@@ -526,6 +554,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        CASE(facts_are_what_the_contract_asks),
+	        CASE(vectors_that_the_machine_has_not_are_polled_for_and_it_is_said),
 	        CASE(store_completion_is_a_fact),
 	        CASE(every_region_is_aligned_in_both_addresses),
 	        CASE(wrong_requests_are_refused_with_their_bounds),

@@ -151,6 +151,22 @@ static void a_reset_restores_command_and_interrupts(void **state)
 	assert_int_equal(count(ev[3]), 1);
 }
 
+/* MSI-X of four, of which the system has two to give. */
+static void a_reset_arms_no_more_vectors_than_were_enabled(void **state)
+{
+	struct rig_fake_options o = fake_function_options();
+	struct fake_function other;
+
+	(void)state;
+	o.irqs_taken = 2;
+	fake_function_open(&other, &o, NULL);
+	assert_int_equal(rig_pci_irq_enable(other.pci, RIG_IRQ_MSIX, 0, 3, ev), -ENOSPC);
+	assert_int_equal(rig_pci_irq_enable(other.pci, RIG_IRQ_MSIX, 0, 2, ev), 0);
+	assert_int_equal(rig_pci_reset(other.pci), 0);
+	assert_int_equal(rig_fake_connected(other.fake), 2);
+	fake_function_close(&other);
+}
+
 static void a_function_that_never_comes_back_is_gone(void **state)
 {
 	struct rig_fake_options o = fake_function_options();
@@ -205,6 +221,7 @@ int main(void)
 	        ON_FAKE(a_descriptor_that_is_none_changes_nothing),
 	        ON_FAKE(the_caller_may_close_its_descriptor),
 	        ON_FAKE(a_reset_restores_command_and_interrupts),
+	        ON_FAKE(a_reset_arms_no_more_vectors_than_were_enabled),
 	        ON_FAKE(a_function_that_never_comes_back_is_gone),
 	        ON_FAKE(a_function_without_reset_says_so),
 	        ON_FAKE(a_reset_that_fails_leaves_dma_forbidden),

@@ -58,6 +58,22 @@ static void where_vectors_cannot_be_added_later_all_are_enabled_first(void **sta
 	close(fd);
 }
 
+static void a_machine_with_fewer_vectors_says_so_and_gives_those(void **state)
+{
+	struct rig_pci *f = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0);
+	int fds[2] = {eventfd(0, EFD_NONBLOCK), eventfd(0, EFD_NONBLOCK)};
+
+	(void)state;
+	kernel.vectors_free = 1;
+	assert_int_equal(rig_pci_irq_enable(f, RIG_IRQ_MSIX, 0, 2, fds), -ENOSPC);
+	assert_non_null(strstr(rig_error(), "no more vectors to give"));
+	assert_int_equal(rig_pci_irq_enable(f, RIG_IRQ_MSIX, 0, 1, fds), 0);
+	raise_irq(RIG_IRQ_MSIX, 0);
+	rig_pci_close(f);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 static void becomes_gone(unsigned kind, const char *says)
 {
 	struct rig_pci *f = take(RIG_PCI_TYPE1, FAKE_KERNEL_BDF0);
@@ -209,6 +225,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        KERNEL_TEST(an_interrupt_reaches_its_eventfd),
+	        KERNEL_TEST(a_machine_with_fewer_vectors_says_so_and_gives_those),
 	        KERNEL_TEST(where_vectors_cannot_be_added_later_all_are_enabled_first),
 	        KERNEL_TEST(a_request_to_give_the_function_back_makes_it_gone),
 	        KERNEL_TEST(an_uncorrectable_error_makes_it_gone),

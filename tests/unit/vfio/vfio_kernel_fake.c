@@ -437,6 +437,8 @@ static int set_irqs(struct fake_kernel_function *f, const struct rig_kvfio_irq_s
 		return fail(EINVAL);
 	if (set->flags & RIG_KVFIO_IRQ_UNMASK)
 		return 0;
+	if (with && k->vectors_free && set->start + set->count > k->vectors_free)
+		return (int)k->vectors_free;
 	f->irq_start = set->start;
 	f->irq_count = set->count;
 	for (unsigned i = 0; i < FAKE_KERNEL_VECTORS; i++) {

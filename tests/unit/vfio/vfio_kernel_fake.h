@@ -49,6 +49,7 @@ struct fake_kernel {
 	int fail_path_errno;
 	unsigned fail_path_times; /* so often; 0: always */
 	unsigned hot_group;       /* of the function that a hot reset would hit too */
+	unsigned vectors_free;    /* 0: all; else more are answered by how many there are */
 	bool hot_alone;           /* a hot reset hits one function only */
 	bool hot_owned;           /* all functions of a hot reset are the iommufd's */
 	unsigned joins;           /* of the group to a container */
