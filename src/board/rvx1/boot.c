@@ -92,32 +92,14 @@ static int identify(struct rig_port *port)
 	return read_limits(rvx1);
 }
 
-static int poke_window(struct rvx1 *rvx1, uint64_t pa, const uint8_t *from, uint64_t count)
-{
-	while (count) {
-		uint64_t block = pa & ~(uint64_t)(RVX1_WINDOW_BYTES - 1);
-		uint64_t at = pa - block;
-		uint64_t n = RVX1_WINDOW_BYTES - at < count ? RVX1_WINDOW_BYTES - at : count;
-
-		rig_win_store64(&rvx1->regs, RVX1_WINDOW_ADDRESS, block);
-		rig_win_write(&rvx1->regs, RVX1_WINDOW + at, from, n);
-		pa += n;
-		from += n;
-		count -= n;
-	}
-	return 0;
-}
-
 int rvx1_poke(struct rig_port *port, uint64_t pa, const void *bytes, uint64_t count)
 {
 	struct rvx1 *rvx1 = rvx1_of(port);
 
-	if (pa % 4 || count % 4 || pa > rvx1->memory_bytes || count > rvx1->memory_bytes - pa)
+	if (pa % 4 || count % 4 || pa > rvx1->aperture_bytes || count > rvx1->aperture_bytes - pa)
 		return rig_error_set(-EINVAL,
 		        "board memory 0x%" PRIx64 " + 0x%" PRIx64 ": whole words below 0x%" PRIx64, pa, count,
-		        rvx1->memory_bytes);
-	if (pa + count > rvx1->aperture_bytes)
-		return poke_window(rvx1, pa, bytes, count);
+		        rvx1->aperture_bytes);
 	rig_win_write(&rvx1->memory, pa, bytes, count);
 	rig_wc_flush();
 	return 0;
