@@ -225,7 +225,7 @@ struct rig_board {
 	/* After the stages. */
 	int (*describe)(struct rig_port *port, struct rig_board_facts *facts);
 
-	/* Writes board memory, whether or not the memory BAR shows it. */
+	/* Writes board memory of a boot pool, also where the memory BAR is not mapped: page tables. */
 	int (*poke)(struct rig_port *port, uint64_t pa, const void *bytes, uint64_t count);
 
 	/* Tables: where the root is; then, after each change of a valid entry, an invalidation that has taken

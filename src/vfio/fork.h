@@ -5,21 +5,23 @@
 /*
  * A child of fork owns no function. Private to src/vfio.
  *
- * BARs and DMA memory are not inherited (MADV_DONTFORK). An atfork handler makes every function of the parent
- * gone in the child and closes its descriptors there, without a word to the device: so the end of the parent
- * is the end of the connection, whatever its children do. Every call on such a function answers -ENODEV;
- * rig_pci_close does nothing.
+ * BARs and DMA memory are not inherited (MADV_DONTFORK). An atfork handler runs in the child, marks every
+ * function of the parent gone there and closes the child's copies of its descriptors; the device is told
+ * nothing. So a connection ends when the parent ends, whatever its children do. In the child every call on
+ * such a function answers -ENODEV, and rig_pci_close does nothing.
  */
 
 struct rig_pci;
 
-/* Keeps forks of this process waiting, by any thread, until a descriptor that is made meanwhile is a listed
- * function's: a child would hold it for as long as it lives, and so keep the far side from noticing our end.
- * For moments. No fork by a callback of the log meanwhile. */
+/* Between the two, fork() in any thread of the process waits. Hold it from before a function's descriptors
+ * are opened until rig_fork_add: a child made in between would inherit them, not know that they are to be
+ * closed, and keep the connection alive after this process has ended. Hold it briefly, and call no callback
+ * meanwhile: a callback that forks would wait for ever. */
 void rig_fork_hold(void);
 void rig_fork_release(void);
 
-/* From here to the removal a fork is minded. -ENOMEM: the handler could not be installed. Any thread. */
+/* From rig_fork_add to rig_fork_remove a child of fork loses f as described above. -ENOMEM: the handler could
+ * not be installed. Any thread. */
 int rig_fork_add(struct rig_pci *f);
 void rig_fork_remove(struct rig_pci *f);
 
