@@ -105,4 +105,8 @@ void bench_print_head(const struct bench *bench);
 void bench_print_row(const struct bench_result *result);
 void bench_print_json(const struct bench_result *results, unsigned count);
 
+/* Opens the device of that string a few times, from nothing to the first completed launch, and prints a line
+ * a phase. An exit status; failures have been said. */
+int bench_open_phases(const char *text);
+
 #endif

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench.h"
 #include "bench_kernel.h"
-#include "bench_open.h"
 #include "clock.h"
 #include "rig.h"
 #include "rig_vfio.h"

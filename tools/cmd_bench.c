@@ -10,7 +10,6 @@
 
 #include "bench.h"
 #include "bench_hand.h"
-#include "bench_open.h"
 #include "rig_vfio.h"
 #include "rigctl.h"
 

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "boards.h"
-#include "function.h"
 #include "regs_dump.h"
 #include "rigctl.h"
 #include "run_args.h"
+#include "take.h"
 
 enum { MAX_NAMES = 64 };
 

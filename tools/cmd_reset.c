@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "clock.h"
-#include "function.h"
 #include "rigctl.h"
+#include "take.h"
 
 static int run(int argc, char **argv)
 {

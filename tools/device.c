@@ -2,8 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "log.h"
 #include "rig_vfio.h"
 #include "rigctl.h"
+#include "take.h"
 #include "via.h"
 
 bool verbose;
@@ -39,6 +41,18 @@ int open_device(const char *text, struct rig_device **device)
 		complain(EXIT_OPEN, "cannot open %s: %s", text, reason(rig_error(), opener->name));
 	rig_vfio_opener_free(opener);
 	return err ? EXIT_OPEN : 0;
+}
+
+int take_function(const char *text, struct rig_taken *out)
+{
+	static const struct rig_log log = {.fn = say};
+	struct rig_spec spec;
+
+	if (rig_spec_parse(text, &spec))
+		return complain(EXIT_USAGE, "%s", rig_error());
+	if (!rig_take(&spec, NULL, true, verbose ? &log : NULL, out))
+		return 0;
+	return complain(EXIT_OPEN, "cannot open %s: %s", text, reason(rig_error(), spec.base));
 }
 
 void close_device(struct rig_device *device)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rigctl: one file a command. A command is a literal of struct command, listed in main.c; its --help and its
- * part of the man page come from that literal.
+ * rigctl: one file a command, cmd_NAME.c, and unbind beside bind. A command is a literal of struct command,
+ * listed in main.c; its --help and its part of the man page (help.c) come from that literal.
  */
 #ifndef RIGCTL_H
 #define RIGCTL_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "rig.h"
 
@@ -30,6 +31,14 @@ struct command {
 extern const struct command command_list, command_doctor, command_info, command_bind, command_unbind,
         command_run, command_bench, command_regs, command_reset;
 
+/* All, with a NULL at the end. */
+extern const struct command *const commands[];
+
+/* Of rigctl, and of a command; the man page. */
+void print_help(FILE *to);
+void print_command_help(const struct command *command);
+int print_man(void);
+
 /* Prints "rigctl COMMAND: ..." and a newline to stderr; returns `status`. */
 int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -42,5 +51,9 @@ int open_device(const char *text, struct rig_device **device);
 const char *reason(const char *text, const char *name);
 /* Closes it and drops the reference; waits for its process. */
 void close_device(struct rig_device *device);
+
+/* Takes DEVICE's function, without booting its board: as open_device. rig_give_back (take.h) is owed. */
+struct rig_taken;
+int take_function(const char *text, struct rig_taken *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One rigctl run: what cmd_run.c parsed, run_work.c does, run_profile.c measures and run_report.c says.
+ * One rigctl run: what cmd_run.c parses and says, run_work.c does and run_profile.c measures.
  * Functions answer 0, or an exit status after a complaint. One thread.
  */
 #ifndef RIGCTL_RUN_JOB_H
