@@ -132,6 +132,24 @@ static int name_holder(void *arg, const char *who, const char *node, const char 
 	        node);
 }
 
+/* What hangs behind a VMD would be bound, and no open of it could succeed. */
+static int check_vmd(struct bind *b, const char *bdf)
+{
+	const struct rig_doctor_ask ask = {.root = b->io->root, .bdf = bdf, .only = "vmd"};
+	struct rig_diagnosis *found = calloc(1, sizeof(*found));
+	char line[BIND_TEXT - USE_TEXT];
+	int err = 0;
+
+	if (!found)
+		return fail(b, -ENOMEM, "out of memory");
+	if (!rig_doctor_examine(&ask, found) && found->count) {
+		rig_doctor_line(found, line, sizeof(line));
+		err = fail(b, -EBUSY, "%s: %s", bdf, line);
+	}
+	free(found);
+	return err;
+}
+
 static int check_member(struct bind *b, const char *bdf)
 {
 	char use[USE_TEXT];
@@ -139,7 +157,6 @@ static int check_member(struct bind *b, const char *bdf)
 
 	if (err)
 		return err;
-
 	if (rig_doctor_in_use(b->io->root, bdf, use, sizeof(use)))
 		return fail(b, -EBUSY, "the machine works through %s: %s", bdf, use);
 	if (rig_doctor_disks(b->io->root, bdf, is_busy, b))
@@ -344,8 +361,11 @@ static int check_all(struct bind *b)
 	char path[PATH_TEXT];
 	int err = 0;
 
-	for (unsigned i = 0; i < b->count && !err; i++)
-		err = check_member(b, b->member[i].bdf);
+	for (unsigned i = 0; i < b->count && !err; i++) {
+		err = check_vmd(b, b->member[i].bdf);
+		if (!err)
+			err = check_member(b, b->member[i].bdf);
+	}
 	snprintf(path, sizeof(path), "%s" DRIVERS "/%s/bind", b->io->root, b->driver);
 	if (!err && (strchr(b->driver, '/') || access(path, F_OK)))
 		err = fail(b, -ENOENT, "no driver %s: modprobe %s", b->driver, b->driver);

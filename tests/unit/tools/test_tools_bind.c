@@ -177,6 +177,18 @@ static void an_address_of_a_long_domain_or_in_capitals_is_written_as_sysfs_names
 	assert_non_null(strstr(f->bind.why, "no PCI address"));
 }
 
+static void what_hangs_behind_a_vmd_is_refused_and_said_so(void **state)
+{
+	struct fixture *f = *state;
+
+	tree_function(&f->tree, "pci0000:64", "0000:64:05.5", "vmd", 13);
+	tree_function(&f->tree, "pci0000:64/0000:64:05.5/pci10000:e0", "10000:e1:00.0", "nvme", 13);
+	assert_int_equal(bind_function(&f->bind, "10000:e1:00.0"), -EBUSY);
+	assert_non_null(strstr(f->bind.why, "Intel VMD"));
+	assert_non_null(strstr(f->bind.why, "0000:64:05.5"));
+	assert_string_equal(f->record, "");
+}
+
 static void what_is_bound_already_is_left_alone(void **state)
 {
 	struct fixture *f = *state;
@@ -481,6 +493,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        TEST(one_function_is_bound_by_its_override_alone),
 	        TEST(an_address_of_a_long_domain_or_in_capitals_is_written_as_sysfs_names_it),
+	        TEST(what_hangs_behind_a_vmd_is_refused_and_said_so),
 	        TEST(what_is_bound_already_is_left_alone),
 	        TEST(a_write_that_fails_leaves_all_as_before),
 	        TEST(a_driver_that_does_not_take_the_function_is_undone),
