@@ -303,7 +303,8 @@ static int place_part(const struct submission *s, uint32_t index)
 		await_signal(dev, part->queue, s->parts[before].queue, s->scratch[before].signal);
 	}
 	place.units = rig_ring_reserve(&dev->queues[part->queue].ring, own->need.units);
-	place.segment = dev->segment_memory.host + offset;
+	if (dev->segment_memory.host) /* a board without packets has none */
+		place.segment = dev->segment_memory.host + offset;
 	place.segment_address = dev->segment_memory.va + offset;
 	if (dev->board->part(&dev->port, part, s->run, &own->need, &place))
 		return -EIO;

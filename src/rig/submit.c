@@ -219,9 +219,7 @@ __attribute__((always_inline)) static inline int ask_room(
 
 static inline void stamp_uses(const struct rig_rt_use *uses, uint32_t n, uint64_t bits)
 {
-	const struct rig_rt_use *end = uses + n;
-
-	for (; uses < end; uses++) {
+	for (; n; n--, uses++) {
 		atomic_store_explicit(uses->stamp, bits, memory_order_release);
 		atomic_store_explicit(uses->last, bits, memory_order_release);
 	}
