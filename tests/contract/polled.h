@@ -74,6 +74,7 @@ struct polled_options {
 	uint32_t short_grows;
 	uint32_t no_room;               /* map_host and map_peer answer RIG_NO_ROOM so often */
 	uint64_t memory;                /* bytes alloc has; 0: unlimited */
+	uint64_t pinned;                /* the same of RIG_PINNED */
 	uint64_t budget;                /* 0: UINT64_MAX / 2 */
 	uint64_t base;                  /* make raises the word to this */
 	int64_t hang_ms;                /* 0: none */

@@ -16,6 +16,8 @@ static struct region *add_region(struct polled *p, enum rig_memory kind, uint8_t
 	p->nregions++;
 	if (kind == RIG_DEVICE || kind == RIG_MAPPED)
 		p->held += size;
+	if (kind == RIG_PINNED)
+		p->pinned += size;
 	unlock(p);
 	return r;
 }
@@ -56,6 +58,16 @@ static void misplace(struct polled *p, struct region *r)
 	unlock(p);
 }
 
+static bool has_left(struct polled *p, enum rig_memory kind, uint64_t bytes)
+{
+	uint64_t all = kind == RIG_PINNED ? p->o.pinned : p->o.memory, held;
+
+	lock(p);
+	held = kind == RIG_PINNED ? p->pinned : p->held;
+	unlock(p);
+	return !all || (bytes <= all && held <= all - bytes);
+}
+
 int polled_d_alloc(void *device, enum rig_memory kind, uint64_t bytes, void **region, const char **text)
 {
 	struct device *d = device;
@@ -77,8 +89,7 @@ int polled_d_alloc(void *device, enum rig_memory kind, uint64_t bytes, void **re
 		return leave(d, -ENOMEM);
 	if (kind == RIG_MAPPED && p->o.mapped_none)
 		return leave(d, -ENOMEM);
-	if (p->o.memory && kind != RIG_PINNED &&
-	        (bytes > p->o.memory || polled_held(p) > p->o.memory - bytes))
+	if (!has_left(p, kind, bytes))
 		return leave(d, -ENOMEM);
 	if (bytes > UINT64_C(1) << 30)
 		return leave(d, -ENOMEM);
@@ -108,6 +119,8 @@ static struct region *remove_region(struct polled *p, void *region)
 		p->nregions--;
 		if ((r->kind == RIG_DEVICE || r->kind == RIG_MAPPED) && !lies(p, keeps_memory))
 			p->held -= r->size;
+		if (r->kind == RIG_PINNED && !lies(p, keeps_pinned))
+			p->pinned -= r->size;
 	}
 	unlock(p);
 	return r;
@@ -133,7 +146,7 @@ int polled_d_free(void *device, void *region, const char **text)
 		polled_break(d->p, "a region freed twice or never made");
 		return leave(d, 0);
 	}
-	if (r->kind && !(r->kind == RIG_PINNED && lies(d->p, keeps_pinned)))
+	if (r->kind)
 		free(r->block);
 	free(r);
 	return fails ? fault(d, text) : leave(d, 0);

@@ -68,6 +68,7 @@ int polled_parse(const char *text, struct polled_options *options)
 	        .has_bus = true,
 	        .thread = true,
 	        .memory = MEMORY,
+	        .pinned = MEMORY,
 	        .budget = MEMORY,
 	        .descriptors = POLLED_DESCRIPTORS};
 	while (!err && *text) {

@@ -136,7 +136,7 @@ struct polled {
 	unsigned handles, nregions, nimages;
 	struct region *regions;
 	struct image *images, *unloaded; /* work that runs late may name those still */
-	uint64_t held, gate;
+	uint64_t held, pinned, gate;
 	uint32_t parts_now, short_entries, short_grows, no_room;
 	_Atomic unsigned counts[POLLED_CALLS];
 	_Atomic enum polled_call fail_call;
