@@ -37,7 +37,6 @@ void rig_rt_enlist(struct rig_device *d)
 		flags |= RT_SLOT_STORE;
 	if (d->own_word)
 		flags |= RT_SLOT_OWN;
-	d->plain = !d->facts.may_block;
 	rig_rt_lock(&rig_rt_registry);
 	d->prev = last;
 	if (last)

@@ -45,7 +45,6 @@ static void orphan(struct rig_device *d)
 		d->dead_published = true;
 		atomic_store(&slot->flags, 0);
 	}
-	d->plain = false;
 	atomic_store(&d->life, RT_ORPHANED);
 }
 

@@ -11,7 +11,7 @@
 
 /* Whether the clock stands still: nothing committed is open, or the next value waits for another device.
    Under the lock. */
-static bool is_idle(const struct rig_device *d, uint64_t word)
+static bool is_idle(struct rig_device *d, uint64_t word)
 {
 	return word >= atomic_load_explicit(&rig_rt_slot(d)->committed, memory_order_acquire) ||
 	       rig_rt_is_held(d);

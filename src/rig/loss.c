@@ -6,7 +6,6 @@
 static void set_life(struct rig_device *d, enum rig_rt_life life)
 {
 	atomic_store_explicit(&d->life, life, memory_order_release);
-	d->plain = false;
 	rig_rt_notify(&d->changed);
 }
 
@@ -261,4 +260,56 @@ void rig_rt_await_end(struct rig_device *d)
 	while ((life = rig_rt_life_of(d)) != RT_ENDED && life != RT_STOPPED && life != RT_ORPHANED)
 		rig_rt_await(&d->changed, &d->lock, 0);
 	rig_rt_unlock(&d->lock);
+}
+
+/* ---- Failure of the process ---- */
+
+static struct rig_rt_lock failure;
+static char first[RT_REASON_BYTES];
+static char given[RT_REASON_BYTES];
+static _Atomic bool failed;
+
+bool rig_rt_failed(void)
+{
+	return atomic_load_explicit(&failed, memory_order_acquire);
+}
+
+void rig_rt_failure_note(const char *name, const char *reason)
+{
+	rig_rt_lock(&failure);
+	if (!first[0])
+		(void)snprintf(first, sizeof(first), "%s: %s", name, reason);
+	rig_rt_unlock(&failure);
+}
+
+void rig_rt_failure_reborn(void)
+{
+	atomic_store(&failure.word, RT_FREE);
+}
+
+const char *rig_failure(void)
+{
+	const char *reason = NULL;
+
+	rig_rt_lock(&failure);
+	if (given[0])
+		reason = given;
+	else if (first[0])
+		reason = first;
+	rig_rt_unlock(&failure);
+	return reason;
+}
+
+void rig_fail(const char *reason)
+{
+	struct rig_device *d = NULL;
+
+	rig_rt_lock(&failure);
+	if (!given[0])
+		(void)snprintf(
+		        given, sizeof(given), "%s", reason && reason[0] ? reason : "the program failed");
+	rig_rt_unlock(&failure);
+	atomic_store_explicit(&failed, true, memory_order_release);
+	while ((d = rig_rt_next(d)))
+		rig_rt_lose(d, given, false);
 }

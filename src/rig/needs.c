@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "rt.h"
 
-static uint32_t first_of(const struct rig_device *d)
-{
-	return atomic_load_explicit(&d->need_first, memory_order_relaxed);
-}
-
-static uint32_t end_of(const struct rig_device *d)
-{
-	return atomic_load_explicit(&d->need_end, memory_order_relaxed);
-}
-
-static const struct rig_rt_need *need_at(const struct rig_device *d, uint32_t i)
+static struct rig_rt_need *need_at(struct rig_device *d, uint32_t i)
 {
 	return &d->needs[i % RT_NEEDS];
 }
@@ -20,18 +10,16 @@ static const struct rig_rt_need *need_at(const struct rig_device *d, uint32_t i)
 static uint32_t drop_past(struct rig_device *d)
 {
 	uint64_t word = rig_rt_word(d->slot);
-	uint32_t first = first_of(d), end = end_of(d);
 
-	while (first != end && need_at(d, first)->value <= word)
-		first++;
-	atomic_store_explicit(&d->need_first, first, memory_order_relaxed);
-	return end - first;
+	while (d->need_first != d->need_end && need_at(d, d->need_first)->value <= word)
+		d->need_first++;
+	return d->need_end - d->need_first;
 }
 
 int rig_rt_needs_add(struct rig_device *d, const uint64_t *bits, uint32_t n)
 {
 	uint64_t value = rig_rt_submitted(d) + 1;
-	uint32_t i, end = end_of(d);
+	uint32_t i;
 
 	for (i = 0; i < n; i++)
 		if (rig_rt_point_state(bits[i]) == RT_LOST)
@@ -39,16 +27,16 @@ int rig_rt_needs_add(struct rig_device *d, const uint64_t *bits, uint32_t n)
 	if (RT_NEEDS - drop_past(d) < n)
 		return -EAGAIN;
 	for (i = 0; i < n; i++)
-		d->needs[end++ % RT_NEEDS] = (struct rig_rt_need){value, bits[i]};
-	atomic_store_explicit(&d->need_end, end, memory_order_relaxed);
+		*need_at(d, d->need_end++) = (struct rig_rt_need){value, bits[i]};
+	atomic_store_explicit(&d->has_needs, true, memory_order_relaxed);
 	return 0;
 }
 
-bool rig_rt_needs_lost(const struct rig_device *d, const struct rig_device *producer)
+bool rig_rt_needs_lost(struct rig_device *d, const struct rig_device *producer)
 {
 	uint32_t i;
 
-	for (i = first_of(d); i != end_of(d); i++)
+	for (i = d->need_first; i != d->need_end; i++)
 		if (rig_rt_slot_of(need_at(d, i)->bits) == producer->slot &&
 		        rig_rt_value_of(need_at(d, i)->bits) > producer->dead->reached)
 			return true;
@@ -56,18 +44,18 @@ bool rig_rt_needs_lost(const struct rig_device *d, const struct rig_device *prod
 }
 
 /* The points that the next value waits for and that are not reached; how many. Under the lock. */
-static uint32_t missing(const struct rig_device *d, uint64_t bits[RT_WAITS])
+static uint32_t missing(struct rig_device *d, uint64_t bits[RT_WAITS])
 {
 	uint64_t next = rig_rt_word(d->slot) + 1;
 	uint32_t i, n = 0;
 
-	for (i = first_of(d); i != end_of(d) && need_at(d, i)->value <= next && n < RT_WAITS; i++)
+	for (i = d->need_first; i != d->need_end && need_at(d, i)->value <= next && n < RT_WAITS; i++)
 		if (!rig_rt_point_over(need_at(d, i)->bits))
 			bits[n++] = need_at(d, i)->bits;
 	return n;
 }
 
-bool rig_rt_is_held(const struct rig_device *d)
+bool rig_rt_is_held(struct rig_device *d)
 {
 	uint64_t bits[RT_WAITS];
 
@@ -80,10 +68,12 @@ static uint64_t pick(struct rig_device *d, uint64_t *turn)
 	uint64_t bits[RT_WAITS], picked;
 	uint32_t n;
 
-	if (first_of(d) == end_of(d))
+	if (!atomic_load_explicit(&d->has_needs, memory_order_relaxed))
 		return 0;
 	rig_rt_lock(&d->lock);
 	n = missing(d, bits);
+	if (!drop_past(d))
+		atomic_store_explicit(&d->has_needs, false, memory_order_relaxed);
 	rig_rt_unlock(&d->lock);
 	if (!n)
 		return 0;

@@ -44,13 +44,10 @@ static void fill_parts(struct rig_rt_record *record, const struct rig_rt_job *jo
 	}
 }
 
-struct rig_rt_record *rig_rt_record_make(struct rig_device *d, const struct rig_rt_job *job, uint64_t value)
+struct rig_rt_record *rig_rt_record_make(const struct rig_rt_job *job, uint64_t value)
 {
-	struct rig_rt_record *record;
+	struct rig_rt_record *record = calloc(1, record_bytes(job));
 
-	if (!d->attached)
-		return NULL;
-	record = calloc(1, record_bytes(job));
 	if (!record)
 		return NULL;
 	record->value = value;
@@ -192,9 +189,8 @@ static void collect_lost(struct rig_device *d, const struct rig_rt_attached *to)
 
 /* ---- Attaching ---- */
 
-static void plain_again(struct rig_device *d)
+static void note_attached(struct rig_device *d)
 {
-	d->plain = rig_rt_life_of(d) == RT_LIVE && !d->facts.may_block && !d->attached;
 	atomic_store_explicit(&d->profiled, d->attached != NULL, memory_order_relaxed);
 }
 
@@ -213,7 +209,7 @@ static int attach(struct rig_rt_attached *to)
 	to->last = UINT64_MAX;
 	to->next = d->attached;
 	d->attached = to;
-	plain_again(d);
+	note_attached(d);
 	rig_rt_turn_give(d);
 	return 0;
 }
@@ -226,7 +222,7 @@ static void unlink_from(struct rig_device *d, struct rig_rt_attached *to)
 		at = &(*at)->next;
 	if (*at)
 		*at = to->next;
-	plain_again(d);
+	note_attached(d);
 }
 
 /* Its last value is the last submitted one: later values are not its own. */

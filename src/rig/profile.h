@@ -57,7 +57,7 @@ struct rig_profile {
 };
 
 /* With the lock and the turn, before and after a submit. The record, or NULL: the value is not timed. */
-struct rig_rt_record *rig_rt_record_make(struct rig_device *d, const struct rig_rt_job *job, uint64_t value);
+struct rig_rt_record *rig_rt_record_make(const struct rig_rt_job *job, uint64_t value);
 /* True: collecting lost the device. */
 bool rig_rt_record_handed(struct rig_device *d, struct rig_rt_record *record);
 /* Frees what is left when the device goes. */

@@ -99,8 +99,7 @@ struct rig_device {
 
 	struct rig_rt_lock lock;
 	struct rig_rt_event changed; /* life, turn */
-	bool plain; /* live, never blocks, no profile: a hot call needs the lock and nothing more */
-	bool turn;  /* a hot call is in flight without the lock */
+	bool turn;                   /* a hot call is in flight without the lock */
 	bool reaping;
 	uint32_t inflight; /* counted calls */
 	uint64_t base;
@@ -109,10 +108,11 @@ struct rig_device {
 	bool dead_published;
 	struct rig_device *spread_next;
 	struct rig_rt_hang hang;
-	/* In the order of values, from need_first to need_end: both count on and are masked. Under the lock,
-	   but whether there are any may be asked without it. */
+	/* In the order of values, from need_first to need_end, which count on and are masked. Under the lock;
+	   without it has_needs tells whether there may be any. */
 	struct rig_rt_need needs[RT_NEEDS];
-	_Atomic uint32_t need_first, need_end;
+	uint32_t need_first, need_end;
+	atomic_bool has_needs;
 
 	/* Profiles (profile.c): who takes one, and timed values that are not collected. Under the turn. */
 	struct rig_rt_attached *attached;
@@ -190,8 +190,6 @@ extern struct rig_device *rig_rt_devices; /* under the registry's lock */
 
 /* -EINVAL, naming both, unless it is this library's version (open.c). */
 int rig_rt_version_check(const char *what, uint32_t version);
-/* Checks facts' bounds: 0 or -EINVAL (facts.c). */
-int rig_rt_facts_check(const char *name, const struct rig_facts *facts);
 
 /* Makes the words and registers the fork handlers once; 0 or a negative errno (fork.c). */
 int rig_rt_init(void);
@@ -220,7 +218,7 @@ void rig_rt_reap(struct rig_device *d);
 /* Blocks until stop returned. */
 void rig_rt_await_end(struct rig_device *d);
 
-/* ---- Failure of the process (fail.c) ---- */
+/* ---- Failure of the process (loss.c) ---- */
 
 bool rig_rt_failed(void);
 void rig_rt_failure_note(const char *name, const char *reason);
@@ -235,9 +233,9 @@ void rig_rt_failure_reborn(void);
  */
 int rig_rt_needs_add(struct rig_device *d, const uint64_t *bits, uint32_t n);
 /* Whether its queue waits for a value that the lost `producer` did not reach. Under the lock. */
-bool rig_rt_needs_lost(const struct rig_device *d, const struct rig_device *producer);
+bool rig_rt_needs_lost(struct rig_device *d, const struct rig_device *producer);
 /* Whether the next value waits for another device. Under the lock. */
-bool rig_rt_is_held(const struct rig_device *d);
+bool rig_rt_is_held(struct rig_device *d);
 /*
  * The device whose word must move first for the next value of `d`: a producer's, or that of a producer of it,
  * and so on. Visited, with the word it showed in *seen; NULL: `d` itself. Where several hold it up, `turn`
@@ -248,7 +246,7 @@ struct rig_device *rig_rt_holder(struct rig_device *d, uint64_t turn, uint64_t *
 
 /* ---- Waiting (wait.c, hang.c) ---- */
 
-/* Tells the processor that this is a spin (code_sync.c). */
+/* Tells the processor that this is a spin (lock.c). */
 void rig_rt_pause(void);
 
 /* The device's progress; reads a word of the driver's own through `signaled` and raises the array's. */

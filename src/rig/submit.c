@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * From a job to the driver's submit: collect what the work follows, then, in a turn, ask for room, note what
+ * the queue waits for, take the value, stamp the memory, hand over. What keeps it back is overcome outside
+ * the turn.
+ */
 #include "profile.h"
 
 /* A driver that answers RIG_GROW again and again after growth breaks the contract. */
 #define MOST_GROWTHS 16u
 
-/* The points of other devices that a submit follows, at most one a producer. */
+/* ---- What the work follows ---- */
+
+/* The points of other devices that the queue will wait for, at most one a producer. */
 struct follow {
 	uint32_t n;
 	struct rig_wait waits[RT_WAITS];
 	uint64_t bits[RT_WAITS];
 };
-
-/* Whether the device's queues wait for the producer (rig-behaviour 1.5). */
-static bool waits_in_queue(const struct rig_device *d, uint32_t flags)
-{
-	if (flags & RT_SLOT_OWN)
-		return false;
-	return flags & RT_SLOT_STORE ? d->facts.waits.stores : d->facts.waits.hosts;
-}
 
 /* Every wait for a value first commits its producer. */
 static int commit_producer(uint64_t bits)
@@ -36,10 +35,14 @@ static int commit_producer(uint64_t bits)
 	return code;
 }
 
-static bool add(struct follow *f, uint64_t bits)
+/* False: the device's queue waits for no such producer, or for no more of them. */
+static bool add(struct follow *f, const struct rig_device *d, uint64_t bits)
 {
 	uint32_t slot = rig_rt_slot_of(bits), i;
+	uint32_t flags = atomic_load_explicit(&rig_rt_slots[slot].flags, memory_order_acquire);
 
+	if (flags & RT_SLOT_OWN || !(flags & RT_SLOT_STORE ? d->facts.waits.stores : d->facts.waits.hosts))
+		return false;
 	for (i = 0; i < f->n && rig_rt_slot_of(f->bits[i]) != slot; i++)
 		;
 	if (i == RT_WAITS)
@@ -54,30 +57,19 @@ static bool add(struct follow *f, uint64_t bits)
 }
 
 /* A point that is not known to be reached: in the queue, or waited for here, holding no lock. */
-static int follow_pending(struct follow *f, const struct rig_device *d, uint64_t bits)
+static int follow(struct follow *f, const struct rig_device *d, uint64_t bits)
 {
-	uint32_t flags =
-	        atomic_load_explicit(&rig_rt_slots[rig_rt_slot_of(bits)].flags, memory_order_acquire);
 	int code;
 
-	if (!waits_in_queue(d, flags))
-		return rig_rt_wait_bits(bits);
-	code = commit_producer(bits);
-	if (code)
-		return code;
-	return add(f, bits) ? 0 : rig_rt_wait_bits(bits);
-}
-
-static int follow_point(struct follow *f, const struct rig_device *d, uint64_t bits)
-{
-	if (!rig_rt_value_of(bits))
-		return 0;
 	switch (rig_rt_point_state(bits)) {
 	case RT_REACHED:
 		return 0;
 	case RT_PENDING:
 		/* The device's own order covers its earlier work. */
-		return rig_rt_slot_of(bits) == d->slot ? 0 : follow_pending(f, d, bits);
+		if (rig_rt_slot_of(bits) == d->slot)
+			return 0;
+		code = commit_producer(bits);
+		return code || add(f, d, bits) ? code : rig_rt_wait_bits(bits);
 	case RT_LOST:
 		return rig_rt_point_lost(bits);
 	case RT_NO_POINT:
@@ -87,41 +79,40 @@ static int follow_point(struct follow *f, const struct rig_device *d, uint64_t b
 	        (unsigned long long)rig_rt_value_of(bits));
 }
 
-/* No point, or earlier work of the device itself, which its own order covers. */
-static inline bool is_own(const struct rig_device *d, uint64_t bits)
-{
-	return !bits || (rig_rt_slot_of(bits) == d->slot && rig_rt_value_of(bits) > d->base);
-}
-
+/* A stamp is a point; most are of work of the device itself. */
 static inline int follow_stamp(struct follow *f, const struct rig_device *d, uint64_t bits)
 {
-	if (is_own(d, bits) || rig_rt_is_reached(rig_rt_words_now(), bits))
+	if (rig_rt_slot_of(bits) == d->slot && rig_rt_value_of(bits) > d->base)
 		return 0;
-	return follow_point(f, d, bits);
-}
-
-static int follow_uses(struct follow *f, const struct rig_device *d, const struct rig_rt_mem *mem)
-{
-	const struct rig_rt_uses *uses = &mem->uses;
-	unsigned i;
-	int code;
-
-	for (; uses; uses = atomic_load_explicit(&uses->next, memory_order_acquire))
-		for (i = 0; i < RT_USES; i++) {
-			uint64_t bits = atomic_load_explicit(&uses->word[i], memory_order_acquire);
-
-			if (!bits)
-				return 0;
-			code = follow_stamp(f, d, bits);
-			if (code)
-				return code;
-		}
-	return 0;
+	return rig_rt_is_reached(rig_rt_words_now(), bits) ? 0 : follow(f, d, bits);
 }
 
 /* A read follows the last write, a write every use. */
 static int follow_memory(
-        struct follow *f, const struct rig_device *d, const struct rig_rt_use *uses, uint32_t n)
+        struct follow *f, const struct rig_device *d, const struct rig_rt_mem *mem, bool write)
+{
+	const struct rig_rt_uses *uses = write ? &mem->uses : NULL;
+	uint64_t bits;
+	unsigned i;
+	int code;
+
+	if (mem->owner != d && !rig_rt_is_live(mem->owner))
+		return rig_rt_lost_error(mem->owner);
+	code = follow_stamp(f, d, atomic_load_explicit(&mem->write, memory_order_acquire));
+	for (; uses && !code; uses = atomic_load_explicit(&uses->next, memory_order_acquire))
+		for (i = 0; i < RT_USES && !code; i++) {
+			/* Words are claimed in their order. */
+			bits = atomic_load_explicit(&uses->word[i], memory_order_acquire);
+			if (!bits)
+				return 0;
+			code = follow_stamp(f, d, bits);
+		}
+	return code;
+}
+
+/* Memory that no other device ever mapped has been used by this one alone, whose order covers it. */
+static int follow_uses(struct follow *f, const struct rig_device *d, const struct rig_rt_use *uses,
+        uint32_t n, bool *private)
 {
 	uint32_t i;
 	int code = 0;
@@ -129,95 +120,59 @@ static int follow_memory(
 	for (i = 0; i < n && !code; i++) {
 		const struct rig_rt_mem *mem = uses[i].mem;
 
-		if (!mem)
+		if (!mem || (mem->owner == d && !atomic_load_explicit(&mem->shared, memory_order_relaxed)))
 			continue;
-		if (mem->owner != d && !rig_rt_is_live(mem->owner))
-			return rig_rt_lost_error(mem->owner);
-		code = follow_stamp(f, d, atomic_load_explicit(&mem->write, memory_order_acquire));
-		if (!code && uses[i].write)
-			code = follow_uses(f, d, mem);
+		*private = false;
+		code = follow_memory(f, d, mem, uses[i].write);
 	}
 	return code;
-}
-
-static bool are_private(const struct rig_device *d, const struct rig_rt_use *uses, uint32_t n)
-{
-	uint32_t i;
-
-	for (i = 0; i < n; i++) {
-		const struct rig_rt_mem *mem = uses[i].mem;
-
-		if (mem && (mem->owner != d || atomic_load_explicit(&mem->shared, memory_order_relaxed)))
-			return false;
-	}
-	return true;
-}
-
-/* Memory that no other device ever mapped has been used by this one alone, whose order covers it. */
-static int follow_job(struct follow *f, const struct rig_rt_job *job, uint64_t shares)
-{
-	const struct rig_device *d = job->device;
-	int code;
-
-	if (job->private_at && are_private(d, job->fixed, job->nfixed) &&
-	        are_private(d, job->uses, job->nuses)) {
-		atomic_store_explicit(job->private_at, shares + 1, memory_order_relaxed);
-		return 0;
-	}
-	code = follow_memory(f, d, job->fixed, job->nfixed);
-	return code ? code : follow_memory(f, d, job->uses, job->nuses);
-}
-
-static int follow_points(
-        struct follow *f, const struct rig_device *d, const struct rig_point *waits, uint32_t nwaits)
-{
-	rig_atomic_u64 *words = rig_rt_words_now();
-	const struct rig_point *end = waits + nwaits;
-	int code;
-
-	for (; waits < end; waits++) {
-		if (__builtin_expect(rig_rt_is_reached(words, waits->bits), 1))
-			continue;
-		code = follow_point(f, d, waits->bits);
-		if (code)
-			return code;
-	}
-	return 0;
 }
 
 static inline int collect(
         struct follow *f, const struct rig_rt_job *job, const struct rig_point *waits, uint32_t nwaits)
 {
-	uint64_t shares = atomic_load_explicit(&job->device->shares, memory_order_acquire);
-	int code;
+	const struct rig_device *d = job->device;
+	const struct rig_point *end = waits + nwaits;
+	rig_atomic_u64 *words = rig_rt_words_now();
+	uint64_t shares = atomic_load_explicit(&d->shares, memory_order_acquire);
+	bool private = true;
+	int code = 0;
 
 	f->n = 0;
-	if (nwaits) {
-		code = follow_points(f, job->device, waits, nwaits);
-		if (code)
-			return code;
-	}
-	if (job->private_at && atomic_load_explicit(job->private_at, memory_order_relaxed) == shares + 1)
-		return 0;
-	return follow_job(f, job, shares);
+	for (; waits < end && !code; waits++)
+		if (__builtin_expect(!rig_rt_is_reached(words, waits->bits), 0))
+			code = follow(f, d, waits->bits);
+	if (code || (job->private_at &&
+	                    atomic_load_explicit(job->private_at, memory_order_relaxed) == shares + 1))
+		return code;
+	code = follow_uses(f, d, job->fixed, job->nfixed, &private);
+	if (!code)
+		code = follow_uses(f, d, job->uses, job->nuses, &private);
+	if (!code && private && job->private_at)
+		atomic_store_explicit(job->private_at, shares + 1, memory_order_relaxed);
+	return code;
 }
 
-/* What needs no turn: `plain` is the device's, a constant where these functions are inlined. */
+/* ---- A turn ---- */
 
-__attribute__((always_inline)) static inline int ask_room(
-        struct rig_device *d, const struct rig_rt_job *job, uint32_t nwaits, bool plain)
-{
-	int answer;
+enum step {
+	STEP_DONE,
+	STEP_LATER,
+	STEP_GROW,
+	STEP_HOST, /* wait for the producers on the host */
+	STEP_FAIL,
+};
 
-	if (!plain)
-		rig_rt_hot_begin(d);
-	answer = d->hot->room(d->edge, job->parts, job->nparts, nwaits, job->run, job->scratch);
-	if (!plain)
-		rig_rt_hot_end(d);
-	return answer;
-}
+struct turn {
+	const struct rig_rt_job *job;
+	struct follow follow;
+	uint64_t bits; /* STEP_DONE: the point */
+	uint64_t seen; /* STEP_LATER: the word before room was asked */
+	int code;      /* STEP_FAIL */
+	bool lost;     /* this turn lost the device */
+};
 
-static inline void stamp_uses(const struct rig_rt_use *uses, uint32_t n, uint64_t bits)
+static inline void stamp(const struct rig_rt_use *uses, uint32_t n, uint64_t bits)
 {
 	for (; n; n--, uses++) {
 		atomic_store_explicit(uses->stamp, bits, memory_order_release);
@@ -225,52 +180,98 @@ static inline void stamp_uses(const struct rig_rt_use *uses, uint32_t n, uint64_
 	}
 }
 
-/* What a value leaves behind, whatever submit answered: it was handed over, or the device is lost. */
-static inline void stamp(const struct rig_rt_job *job, uint64_t bits)
-{
-	stamp_uses(job->fixed, job->nfixed, bits);
-	stamp_uses(job->uses, job->nuses, bits);
-	if (job->last)
-		atomic_store_explicit(job->last, rig_rt_value_of(bits), memory_order_release);
-}
-
-/* With the lock. Answers true: the device was lost. */
-static bool lose_submit(struct rig_device *d, int answer, const char *failure)
-{
-	return rig_rt_lose_locked(d,
-	        answer == RIG_FAILED && failure ? failure
-	                                        : "the driver's submit gave no answer of the contract",
-	        true);
-}
-
 /* Nothing between the value and the end of the turn can fail without losing the device. */
-__attribute__((always_inline)) static inline bool hand_over(struct rig_device *d,
-        const struct rig_rt_job *job, const struct follow *f, uint64_t *bits, bool plain)
+static inline enum step hand_over(struct turn *t, bool blocks)
 {
+	const struct rig_rt_job *job = t->job;
+	struct rig_device *d = job->device;
 	struct rig_rt_slot *slot = rig_rt_slot(d);
 	uint64_t value = atomic_load_explicit(&slot->submitted, memory_order_relaxed) + 1;
-	struct rig_rt_record *record = plain ? NULL : rig_rt_record_make(d, job, value);
+	struct rig_rt_record *record = d->attached ? rig_rt_record_make(job, value) : NULL;
 	const char *failure = NULL;
-	bool lost = false;
 	int answer;
 
 	rig_rt_hook(RT_HOOK_RECORDED, d);
-	*bits = rig_rt_bits(d->slot, value);
-	/* Before the call, so that memory is never seen unused while its work is under way. */
-	stamp(job, *bits);
+	t->bits = rig_rt_bits(d->slot, value);
+	/* What the value leaves behind, whatever submit answers: before the call, so that memory is never
+	   seen unused while its work is under way. */
+	stamp(job->fixed, job->nfixed, t->bits);
+	stamp(job->uses, job->nuses, t->bits);
+	if (job->last)
+		atomic_store_explicit(job->last, value, memory_order_release);
 	atomic_store_explicit(&slot->submitted, value, memory_order_release);
-	if (!plain)
+	if (blocks)
 		rig_rt_hot_begin(d);
-	answer = d->hot->submit(d->edge, value, job->parts, job->nparts, f->waits, f->n, job->run,
-	        job->scratch, record ? &record->times : NULL, &failure);
-	if (!plain)
+	answer = d->hot->submit(d->edge, value, job->parts, job->nparts, t->follow.waits, t->follow.n,
+	        job->run, job->scratch, record ? &record->times : NULL, &failure);
+	if (blocks)
 		rig_rt_hot_end(d);
 	if (answer == RIG_COMMITTED)
 		atomic_store_explicit(&slot->committed, value, memory_order_release);
 	else if (answer != RIG_OK)
-		lost = lose_submit(d, answer, failure);
-	return record && rig_rt_record_handed(d, record) ? true : lost;
+		t->lost = rig_rt_lose_locked(d,
+		        answer == RIG_FAILED && failure
+		                ? failure
+		                : "the driver's submit gave no answer of the contract",
+		        true);
+	if (record)
+		t->lost |= rig_rt_record_handed(d, record);
+	return !t->lost && (!blocks || rig_rt_life_of(d) == RT_LIVE) ? STEP_DONE : STEP_FAIL;
 }
+
+/* The work does not fit now. */
+__attribute__((cold)) static enum step not_now(struct turn *t, int answer)
+{
+	struct rig_device *d = t->job->device;
+	const char *why = rig_error();
+
+	if (answer == RIG_LATER)
+		return STEP_LATER;
+	if (answer == RIG_GROW)
+		return STEP_GROW;
+	if (answer == RIG_NEVER)
+		t->code = rig_error_set(
+		        -EINVAL, "%s never runs this: %s", d->name, why[0] ? why : "it exceeds its queues");
+	else
+		t->lost = rig_rt_lose_locked(d, "the driver's room gave no answer of the contract", true);
+	return STEP_FAIL;
+}
+
+static enum step take_turn(struct turn *t)
+{
+	const struct rig_rt_job *job = t->job;
+	struct rig_device *d = job->device;
+	const bool blocks = d->facts.may_block; /* else the device is not lost beside the turn */
+	enum step step = STEP_FAIL;
+	int answer;
+
+	rig_rt_lock(&d->lock);
+	if (__builtin_expect(!rig_rt_turn_take(d), 0)) {
+		rig_rt_unlock(&d->lock);
+		return STEP_FAIL;
+	}
+	rig_rt_hook(RT_HOOK_TURN, d);
+	t->seen = rig_rt_word(d->slot);
+	if (blocks)
+		rig_rt_hot_begin(d);
+	answer = d->hot->room(d->edge, job->parts, job->nparts, t->follow.n, job->run, job->scratch);
+	if (blocks)
+		rig_rt_hot_end(d);
+	if (__builtin_expect(answer != RIG_FITS, 0)) {
+		step = not_now(t, answer);
+	} else if (!blocks || rig_rt_life_of(d) == RT_LIVE) {
+		if (t->follow.n)
+			t->code = rig_rt_needs_add(d, t->follow.bits, t->follow.n);
+		if (__builtin_expect(!t->code, 1))
+			step = hand_over(t, blocks);
+		else if (t->code == -EAGAIN)
+			step = STEP_HOST;
+	}
+	rig_rt_turn_give(d);
+	return step;
+}
+
+/* ---- What keeps it back ---- */
 
 static int grow(struct rig_device *d, const struct rig_rt_job *job, uint32_t nwaits)
 {
@@ -307,122 +308,6 @@ static int await_room(struct rig_device *d, uint64_t seen)
 	return rig_rt_wait_value(d, seen + 1);
 }
 
-__attribute__((cold)) static int never(struct rig_device *d)
-{
-	const char *why = rig_error();
-
-	return rig_error_set(
-	        -EINVAL, "%s never runs this: %s", d->name, why[0] ? why : "it exceeds its queues");
-}
-
-enum step {
-	STEP_DONE,
-	STEP_LATER,
-	STEP_GROW,
-	STEP_HOST, /* wait for the producers on the host */
-	STEP_FAIL,
-};
-
-struct turn {
-	const struct rig_rt_job *job;
-	const struct follow *follow;
-	uint64_t bits; /* STEP_DONE: the point */
-	uint64_t seen; /* STEP_LATER: the word before room was asked */
-	int code;      /* STEP_FAIL */
-	bool lost;     /* this turn lost the device */
-};
-
-/* The rest of a turn in which the work does not fit now. */
-static enum step not_now(struct turn *t, int answer)
-{
-	struct rig_device *d = t->job->device;
-
-	switch (answer) {
-	case RIG_LATER:
-		return STEP_LATER;
-	case RIG_GROW:
-		return STEP_GROW;
-	case RIG_NEVER:
-		t->code = never(d);
-		break;
-	default:
-		t->lost = rig_rt_lose_locked(d, "the driver's room gave no answer of the contract", true);
-		t->code = RIG_LOST;
-	}
-	return STEP_FAIL;
-}
-
-static enum step end_turn(struct turn *t, enum step step)
-{
-	struct rig_device *d = t->job->device;
-
-	if (step == STEP_DONE && rig_rt_life_of(d) != RT_LIVE) {
-		step = STEP_FAIL;
-		t->code = RIG_LOST;
-	}
-	rig_rt_turn_give(d);
-	if (t->lost) {
-		rig_rt_failure_note(d->name, d->dead->reason);
-		rig_rt_lose_finish(d);
-	}
-	if (step == STEP_FAIL && t->code == RIG_LOST && !rig_rt_is_live(d))
-		(void)rig_rt_lost_error(d);
-	return step;
-}
-
-/* A turn of a driver that may block, under a profile, or of a device that is lost. */
-__attribute__((noinline)) static enum step take_full_turn(struct turn *t)
-{
-	struct rig_device *d = t->job->device;
-	enum step step = STEP_FAIL;
-	int answer;
-
-	if (!rig_rt_turn_take(d)) {
-		rig_rt_unlock(&d->lock);
-		t->code = rig_rt_lost_error(d);
-		return STEP_FAIL;
-	}
-	rig_rt_hook(RT_HOOK_TURN, d);
-	t->seen = rig_rt_word(d->slot);
-	answer = ask_room(d, t->job, t->follow->n, false);
-	if (answer != RIG_FITS)
-		return end_turn(t, not_now(t, answer));
-	t->code = rig_rt_life_of(d) == RT_LIVE ? rig_rt_needs_add(d, t->follow->bits, t->follow->n)
-	                                       : rig_rt_lost_error(d);
-	if (t->code == -EAGAIN)
-		step = STEP_HOST;
-	if (!t->code) {
-		t->lost = hand_over(d, t->job, t->follow, &t->bits, false);
-		step = STEP_DONE;
-	}
-	return end_turn(t, step);
-}
-
-static inline enum step take_turn(struct turn *t)
-{
-	struct rig_device *d = t->job->device;
-	int answer;
-
-	rig_rt_lock(&d->lock);
-	if (__builtin_expect(!d->plain, 0))
-		return take_full_turn(t);
-	rig_rt_hook(RT_HOOK_TURN, d);
-	t->seen = rig_rt_word(d->slot);
-	answer = ask_room(d, t->job, t->follow->n, true);
-	if (__builtin_expect(answer != RIG_FITS, 0))
-		return end_turn(t, not_now(t, answer));
-	if (t->follow->n) {
-		t->code = rig_rt_needs_add(d, t->follow->bits, t->follow->n);
-		if (t->code)
-			return end_turn(t, t->code == -EAGAIN ? STEP_HOST : STEP_FAIL);
-	}
-	t->lost = hand_over(d, t->job, t->follow, &t->bits, true);
-	if (__builtin_expect(t->lost, 0))
-		return end_turn(t, STEP_DONE);
-	rig_rt_unlock(&d->lock);
-	return STEP_DONE;
-}
-
 static int wait_on_host(struct follow *f)
 {
 	uint32_t i;
@@ -434,8 +319,20 @@ static int wait_on_host(struct follow *f)
 	return code;
 }
 
-/* What keeps the work from being handed over now: 0 to try again. */
-static int overcome(struct turn *t, struct follow *follow, enum step step, unsigned *growths)
+static int fail(struct turn *t)
+{
+	struct rig_device *d = t->job->device;
+
+	if (t->lost) {
+		rig_rt_failure_note(d->name, d->dead->reason);
+		rig_rt_lose_finish(d);
+	}
+	/* Its own loss, unless the turn said something else. */
+	return (t->code == RIG_LOST || !t->code) && !rig_rt_is_live(d) ? rig_rt_lost_error(d) : t->code;
+}
+
+/* 0 to try again. */
+static int overcome(struct turn *t, enum step step, unsigned *growths)
 {
 	struct rig_device *d = t->job->device;
 
@@ -445,18 +342,18 @@ static int overcome(struct turn *t, struct follow *follow, enum step step, unsig
 	case STEP_GROW:
 		if ((*growths)++ == MOST_GROWTHS)
 			rig_rt_lose(d, "room asks for growth again and again", true);
-		return grow(d, t->job, follow->n);
+		return grow(d, t->job, t->follow.n);
 	case STEP_HOST:
-		return wait_on_host(follow);
+		t->code = 0;
+		return wait_on_host(&t->follow);
 	default:
-		return t->code;
+		return fail(t);
 	}
 }
 
 int rig_rt_submit(
         const struct rig_rt_job *job, const struct rig_point *waits, uint32_t nwaits, struct rig_point *point)
 {
-	struct follow follow;
 	struct turn turn;
 	unsigned growths = 0;
 	enum step step;
@@ -465,10 +362,9 @@ int rig_rt_submit(
 	if (rig_rt_forked())
 		return rig_rt_lost_error(job->device);
 	turn.job = job;
-	turn.follow = &follow;
 	turn.code = 0;
 	turn.lost = false;
-	code = collect(&follow, job, waits, nwaits);
+	code = collect(&turn.follow, job, waits, nwaits);
 	while (!code) {
 		step = take_turn(&turn);
 		if (__builtin_expect(step == STEP_DONE, 1)) {
@@ -476,7 +372,7 @@ int rig_rt_submit(
 				point->bits = turn.bits;
 			return 0;
 		}
-		code = overcome(&turn, &follow, step, &growths);
+		code = overcome(&turn, step, &growths);
 	}
 	return code;
 }
