@@ -132,14 +132,13 @@ static inline int collect(
         struct follow *f, const struct rig_rt_job *job, const struct rig_point *waits, uint32_t nwaits)
 {
 	const struct rig_device *d = job->device;
-	const struct rig_point *end = waits + nwaits;
 	rig_atomic_u64 *words = rig_rt_words_now();
 	uint64_t shares = atomic_load_explicit(&d->shares, memory_order_acquire);
 	bool private = true;
 	int code = 0;
 
 	f->n = 0;
-	for (; waits < end && !code; waits++)
+	for (; nwaits && !code; nwaits--, waits++)
 		if (__builtin_expect(!rig_rt_is_reached(words, waits->bits), 0))
 			code = follow(f, d, waits->bits);
 	if (code || (job->private_at &&
