@@ -374,13 +374,10 @@ static void start_timing(struct submission *s, struct rig_timing *timing, struct
 		s->timing = timing;
 }
 
-/* The value counts as submitted all the same, so that stop raises the word to it. */
+/* The device is lost: what was written of the value is never published. The value counts as submitted all the
+   same, so that stop raises the word to it. */
 static int fail(struct rig_dev *dev, uint64_t value, const char **failure)
 {
-	uint32_t q;
-
-	for (q = 0; q < dev->facts.nqueues; q++)
-		rig_ring_drop(&dev->queues[q].ring);
 	if (!rig_dev_faulted(dev))
 		rig_dev_set_fault(
 		        dev, "submission of value %llu failed: %s", (unsigned long long)value, rig_error());

@@ -7,11 +7,16 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include "bits.h"
 #include "boards.h"
 #include "passive.h"
+#include "rvx1_firmware_manifest.h"
 
 static const struct rig_driver_module *const m = &rig_driver_module;
 static struct passive t;
@@ -281,6 +286,128 @@ static void rings_begin_as_zeros_whatever_the_boards_memory_held(void **state)
 	assert_int_equal(t.memory[PASSIVE_MEMORY - 1], PASSIVE_DIRT);
 }
 
+static void *sleep_an_hour(void *seen)
+{
+	const char *why;
+
+	return m->sleep(t.device, *(uint64_t *)seen, 3600000, &why) ? seen : NULL;
+}
+
+/* The runtime blocks for as long as the device may be still. */
+static void a_blocked_sleeper_is_woken_by_a_completion_and_by_a_fault(void **state)
+{
+	const uint32_t code = RVX1_FAULT_PACKET;
+	pthread_t thread;
+	uint64_t seen;
+	void *answer;
+
+	(void)state;
+	assert_int_equal(make(NULL), 0);
+	for (seen = 0; seen < 2; seen++) {
+		submit_empty(seen + 1);
+		assert_int_equal(pthread_create(&thread, NULL, sleep_an_hour, &seen), 0);
+		while (!atomic_load(&t.dev->progress.sleepers))
+			rig_pause();
+		if (!seen)
+			passive_complete(&t, 1);
+		else
+			__atomic_store_n((uint32_t *)(void *)(t.regs + RVX1_STATUS + RVX1_STATUS_FAULT), code,
+			        __ATOMIC_RELEASE);
+		pthread_join(thread, &answer);
+		assert_ptr_equal(answer, seen ? &seen : NULL);
+	}
+}
+
+static void the_first_fault_is_the_reason_and_no_later_one(void **state)
+{
+	(void)state;
+	assert_int_equal(make(NULL), 0);
+	rig_dev_set_fault(t.dev, "the %s", "first");
+	rig_dev_set_fault(t.dev, "another");
+	assert_int_equal(rig_dev_fault(t.dev, &fault), RIG_FAULT);
+	assert_string_equal(fault, "the first");
+}
+
+static void a_processor_that_halts_is_a_fault(void **state)
+{
+	const uint32_t state_halted = RVX1_CP_HALTED;
+
+	(void)state;
+	assert_int_equal(make(NULL), 0);
+	submit_empty(1);
+	memcpy(t.regs + RVX1_CP_STATE, &state_halted, sizeof(state_halted));
+	__atomic_store_n(
+	        (uint32_t *)(void *)(t.regs + RVX1_STATUS + RVX1_STATUS_CP), state_halted, __ATOMIC_RELEASE);
+	assert_true(rig_dev_check_fault(t.dev));
+	assert_int_equal(rig_dev_fault(t.dev, &fault), RIG_FAULT);
+	assert_non_null(strstr(fault, "command processor halted"));
+}
+
+static void the_board_is_told_the_value_that_the_word_holds(void **state)
+{
+	const struct passive_options options = {.start = 41};
+	uint64_t value;
+
+	(void)state;
+	assert_int_equal(make(&options), 0);
+	memcpy(&value, t.regs + RVX1_VALUE_SET, sizeof(value));
+	assert_int_equal(value, 41);
+}
+
+/* The image that was built, in another folder, with a byte changed: `at`, or its last. */
+static void write_image(const char *folder, size_t at)
+{
+	struct rig_firmware image;
+	char path[128];
+	FILE *file;
+
+	assert_int_equal(make(NULL), 0);
+	assert_int_equal(rig_port_firmware(&t.dev->port, RVX1_FIRMWARE_FILE, &image), 0);
+	passive_close(&t);
+	image.bytes[rig_min_u64(at, image.count - 1)] ^= 1;
+	snprintf(path, sizeof(path), "%s/%s", folder, RVX1_FIRMWARE_FILE);
+	file = fopen(path, "wb");
+	assert_non_null(file);
+	assert_int_equal(fwrite(image.bytes, 1, image.count, file), image.count);
+	fclose(file);
+	free(image.bytes);
+}
+
+static void firmware_with_one_bit_changed_is_not_started(void **state)
+{
+	static const size_t places[] = {0, 100, SIZE_MAX};
+	char folder[] = "/tmp/rig-firmware-XXXXXX", path[128];
+	const struct passive_options options = {.firmware_dir = folder};
+	uint32_t control;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/%s", folder, RVX1_FIRMWARE_FILE);
+	for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		write_image(folder, places[i]);
+		assert_true(make(&options) < 0);
+		assert_non_null(strstr(t.why, "digest is not the one"));
+		memcpy(&control, t.regs + RVX1_CP_CTRL, sizeof(control));
+		assert_int_equal(control & RVX1_CP_CTRL_RUN, 0);
+		passive_close(&t);
+	}
+	unlink(path);
+	rmdir(folder);
+}
+
+static void a_board_out_of_its_manuals_limits_is_refused(void **state)
+{
+	static const struct passive_options cases[] = {
+	        {.aperture = 4 << 20}, {.aperture = 128 << 20}, {.queues = 1}, {.queues = 9}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(make(&cases[i]), -EPROTO);
+		assert_non_null(strstr(t.why, "not a board of manual revision 1"));
+		passive_close(&t);
+	}
+}
+
 static struct {
 	uint64_t iova;
 	unsigned calls;
@@ -331,6 +458,51 @@ static void memory_is_unmapped_only_after_the_tables_that_lead_to_it_were_invali
 	munmap(page, 4096);
 }
 
+static void complete_at_once(struct rig_port *port, uint32_t queue, uint64_t position)
+{
+	rvx1()->ring(port, queue, position);
+	passive_complete(&t, position);
+	assert_int_equal(rig_dev_progress(t.dev), position);
+}
+
+static void a_value_that_completes_within_its_doorbell_is_believed(void **state)
+{
+	uint64_t value;
+
+	(void)state;
+	board.ring = complete_at_once;
+	assert_int_equal(make(NULL), 0);
+	for (value = 1; value <= 10; value++) /* one packet each */
+		submit_empty(value);
+	assert_false(rig_dev_faulted(t.dev));
+	assert_int_equal(rig_word_load(t.word), 10);
+}
+
+static uint64_t word_at_deny;
+
+void __real_rig_dma_deny(struct rig_pci *f);
+void __wrap_rig_dma_deny(struct rig_pci *f);
+
+void __wrap_rig_dma_deny(struct rig_pci *f)
+{
+	word_at_deny = rig_word_load(t.word);
+	__real_rig_dma_deny(f);
+}
+
+/* Memory is given back once the word shows the last value. */
+static void what_a_device_asks_for_is_refused_before_stop_raises_the_word(void **state)
+{
+	(void)state;
+	assert_int_equal(make(NULL), 0);
+	submit_empty(1);
+	word_at_deny = UINT64_MAX;
+	m->stop(t.device, "no progress for 10000 ms");
+	assert_int_equal(word_at_deny, 0);
+	assert_int_equal(rig_word_load(t.word), 1);
+	m->release(t.device);
+	t.device = NULL;
+}
+
 static void a_device_that_refuses_its_reset_is_halted_and_keeps_its_memory(void **state)
 {
 	uint32_t running;
@@ -358,6 +530,14 @@ int main(void)
 	        CASE(what_completed_before_a_fault_is_raised_by_the_poller),
 	        CASE(rings_begin_as_zeros_whatever_the_boards_memory_held),
 	        CASE(memory_is_unmapped_only_after_the_tables_that_lead_to_it_were_invalidated),
+	        CASE(a_blocked_sleeper_is_woken_by_a_completion_and_by_a_fault),
+	        CASE(the_first_fault_is_the_reason_and_no_later_one),
+	        CASE(a_processor_that_halts_is_a_fault),
+	        CASE(the_board_is_told_the_value_that_the_word_holds),
+	        CASE(firmware_with_one_bit_changed_is_not_started),
+	        CASE(a_board_out_of_its_manuals_limits_is_refused),
+	        CASE(a_value_that_completes_within_its_doorbell_is_believed),
+	        CASE(what_a_device_asks_for_is_refused_before_stop_raises_the_word),
 	        CASE(a_device_that_refuses_its_reset_is_halted_and_keeps_its_memory),
 	};
 

@@ -503,6 +503,35 @@ static void rings_grow_with_work_in_flight_and_nothing_is_lost(void **state)
 	assert_int_equal(x.value, 5000);
 }
 
+/* It is the packet there that leads to the larger one. */
+static void a_full_ring_with_a_larger_one_waiting_has_room_later(void **state)
+{
+	uint64_t missing = 0, value;
+
+	(void)state;
+	for (value = 1; value <= 3; value++) { /* each with a RELEASE: 5 are left of 1,024 */
+		long_words(value < 3 ? 400 : 216);
+		submit(value, 1, NULL, 0);
+	}
+	make_part(0, COPIER, 4);
+	submit(4, 1, NULL, 0);
+	make_part(0, COMPUTE, 5); /* behind ORDER, because the copier released value 4 */
+	submit(5, 1, NULL, 0);
+	make_part(0, COPIER, 6);
+	submit(6, 1, NULL, 0);
+	submit(7, 0, NULL, 0);
+	assert_int_equal(rig_ring_free(&t.dev->queues[COMPUTE].ring), 0);
+	long_words(2000);
+	assert_int_equal(room(1, 0), RIG_GROW);
+	assert_int_equal(grow(&missing), RIG_GROWN);
+	assert_int_equal(room(1, 0), RIG_LATER);
+	execute_all();
+	assert_int_equal(room(1, 0), RIG_FITS);
+	submit(8, 1, NULL, 0);
+	execute_all();
+	assert_int_equal(x.value, 8);
+}
+
 static void a_larger_growth_replaces_one_that_is_still_waiting(void **state)
 {
 	uint64_t missing = 0, free_bytes;
@@ -958,6 +987,7 @@ int main(void)
 	        CASE(work_of_several_waits_starts_after_the_last_of_them_whichever_that_is),
 	        CASE(room_says_later_until_a_value_is_reached_and_never_runs_out_after_fits),
 	        CASE(rings_grow_with_work_in_flight_and_nothing_is_lost),
+	        CASE(a_full_ring_with_a_larger_one_waiting_has_room_later),
 	        CASE(a_larger_growth_replaces_one_that_is_still_waiting),
 	        CASE(growth_without_memory_says_how_many_bytes_are_short),
 	        CASE(rings_are_freed_once_the_device_has_left_them_however_many_wait_for_that),
