@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "find.h"
 #include "rig_edge.h"
 #include "sim.h"
@@ -110,21 +111,22 @@ static int spawn(struct arguments *a, int theirs, pid_t *pid)
 /* A socketpair whose ends lie above the descriptor the model is given. */
 static int high_pair(int pair[2])
 {
-	int i, low[2];
+	int err, low[2];
 
 	pair[0] = pair[1] = -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, low))
 		return -errno;
 	pair[0] = fcntl(low[0], F_DUPFD_CLOEXEC, MODEL_FD + 1);
-	pair[1] = fcntl(low[1], F_DUPFD_CLOEXEC, MODEL_FD + 1);
-	i = errno;
+	if (pair[0] >= 0)
+		pair[1] = fcntl(low[1], F_DUPFD_CLOEXEC, MODEL_FD + 1);
+	err = errno;
 	close(low[0]);
 	close(low[1]);
-	if (pair[0] >= 0 && pair[1] >= 0)
+	if (pair[1] >= 0)
 		return 0;
 	if (pair[0] >= 0)
 		close(pair[0]);
-	return -i;
+	return -err;
 }
 
 int rig_sim_start(const struct rig_spec *spec, struct rig_sim **out, int *fd)
@@ -162,9 +164,13 @@ int rig_sim_start(const struct rig_spec *spec, struct rig_sim **out, int *fd)
 /* Whether the process ended within `ms`. It is not reaped. */
 static bool ended(const struct rig_sim *sim, int ms)
 {
+	struct rig_deadline until = rig_deadline_in(NULL, (uint64_t)ms * RIG_NS_PER_MS);
 	struct pollfd p = {.fd = sim->pidfd, .events = POLLIN};
+	int n = 0;
 
-	return sim->pidfd >= 0 && poll(&p, 1, ms) == 1;
+	while (sim->pidfd >= 0 && (n = poll(&p, 1, ms)) < 0 && errno == EINTR)
+		ms = (int)(rig_deadline_left(&until) / RIG_NS_PER_MS);
+	return n == 1;
 }
 
 static void send_kill(const struct rig_sim *sim)
