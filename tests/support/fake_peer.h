@@ -67,11 +67,13 @@ struct peer_map {
 struct fake_peer {
 	/* Set by the test before fake_peer_start: */
 	const char *json; /* NULL: the default capabilities; "": none */
+	bool twin;        /* offers a second socket for its own commands */
 	uint16_t minor;
 	enum peer_do (*hook)(struct fake_peer *p, const struct peer_message *m);
 	void *hook_arg;
 
 	int fd;
+	atomic_int twin_fd; /* -1: none */
 	pthread_t thread;
 	int bar_fd[3]; /* of BAR 0 and 2 */
 	unsigned char *bar[3];
@@ -108,12 +110,19 @@ void peer_error(struct fake_peer *p, const struct peer_message *m, uint32_t erro
 /* Any bytes at all, in one piece. */
 void peer_send_raw(struct fake_peer *p, const void *bytes, size_t len, const int *fds, unsigned nfds);
 
+/* As peer_send_raw, over the socket of the device's own commands. */
+void peer_send_own(struct fake_peer *p, const void *bytes, size_t len);
+
+/* One message from fd, whose body of at most `room` bytes goes to body. False: it hung up. */
+bool peer_take(int fd, struct peer_message *m, void *body, size_t room);
+
 /* A header alone, for raw messages. */
 void peer_header(
         unsigned char *to, uint16_t id, uint16_t command, uint32_t size, uint32_t flags, uint32_t error);
 
 /* Sends a DMA command as the device and waits for the client's answer. Answers its errno (0: done). Reads
- * land in buf, whose length the answer must have. Not from a hook. */
+ * land in buf, whose length the answer must have. From a hook only with a twin. As libvfio-user, a peer with a twin takes
+ * the next message there for the answer. */
 int peer_dma_read(struct fake_peer *p, uint64_t iova, void *buf, uint64_t len);
 int peer_dma_write(struct fake_peer *p, uint64_t iova, const void *buf, uint64_t len);
 

@@ -24,6 +24,9 @@
  * of ours, whose untouched pages cost nothing. */
 #define OUR_XFER RIG_VUSER_DEFAULT_XFER
 
+/* The most of one access to a region, whatever the device process takes: others wait for it meanwhile. */
+#define REGION_XFER (UINT64_C(64) << 10)
+
 struct rig_vuser {
 	struct rig_vuser_chan chan;
 	bool attached;
@@ -71,7 +74,10 @@ static void forked(void *transport)
 {
 	struct rig_vuser *u = transport;
 
-	close(u->fd);
+	if (u->attached)
+		rig_vuser_chan_forked(&u->chan);
+	else
+		close(u->fd);
 	for (unsigned i = 0; i < RIG_VFIO_REGIONS; i++) {
 		if (u->region_fd[i] >= 0)
 			close(u->region_fd[i]);
@@ -111,10 +117,11 @@ static int accept_version(struct rig_vuser *u, const void *reply, size_t len)
 		        u->caps.minor, RIG_VUSER_MAJOR, RIG_VUSER_MINOR);
 	rig_logf(u->sink->log, RIG_LOG_DEBUG,
 	        "vfio-user %u.%u: %u descriptors and %" PRIu64 " bytes a message, %" PRIu64
-	        " mappings, pages %#" PRIx64,
+	        " mappings, pages %#" PRIx64 ", %s",
 	        u->caps.major, u->caps.minor, u->caps.max_fds, u->caps.max_xfer, u->caps.max_maps,
-	        u->caps.page_sizes);
-	return 0;
+	        u->caps.page_sizes, u->caps.twin ? "two sockets" : "one socket");
+	why = rig_vuser_chan_twin(&u->chan, u->caps.twin);
+	return why ? broken(u, why) : 0;
 }
 
 static int negotiate(struct rig_vuser *u)
@@ -125,6 +132,7 @@ static int negotiate(struct rig_vuser *u)
 	        .max_xfer = OUR_XFER,
 	        .max_maps = RIG_VUSER_DEFAULT_MAPS,
 	        .page_sizes = RIG_VUSER_DEFAULT_PAGES,
+	        .twin = true,
 	};
 	char json[RIG_VUSER_JSON_BYTES], reply[sizeof(version) + RIG_VUSER_JSON_BYTES];
 	int json_len = rig_vuser_json_write(&ours, json, sizeof(json));
@@ -278,7 +286,7 @@ static int iova(void *transport, struct rig_ranges *out)
 
 static uint64_t xfer(const struct rig_vuser *u)
 {
-	return rig_min_u64(u->caps.max_xfer, OUR_XFER);
+	return rig_min_u64(u->caps.max_xfer, REGION_XFER);
 }
 
 static int read_chunk(struct rig_vuser *u, const struct rig_vuser_region_access *a, void *buf)

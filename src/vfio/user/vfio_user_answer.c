@@ -24,8 +24,18 @@ struct rig_vuser_kept {
 void rig_vuser_answers_init(
         struct rig_vuser_answers *a, int fd, unsigned deadline_ms, pthread_mutex_t *send_lock)
 {
-	*a = (struct rig_vuser_answers){
-	        .fd = fd, .deadline_ms = deadline_ms, .send_lock = send_lock, .last = &a->first};
+	*a = (struct rig_vuser_answers){.fd = fd,
+	        .other_fd = -1,
+	        .deadline_ms = deadline_ms,
+	        .send_lock = send_lock,
+	        .last = &a->first};
+}
+
+void rig_vuser_answers_move(struct rig_vuser_answers *a, int fd)
+{
+	a->other_fd = a->fd;
+	a->fd = fd;
+	a->send_lock = NULL;
 }
 
 /* gcc says it with a macro, clang with a feature. */
@@ -60,7 +70,7 @@ static bool lock(struct rig_vuser_answers *a)
 {
 	uint64_t at;
 
-	if (a->locked || pthread_mutex_trylock(a->send_lock) == 0)
+	if (a->locked || !a->send_lock || pthread_mutex_trylock(a->send_lock) == 0)
 		return a->locked = true;
 	at = rig_clock_ns() + BUSY_NS;
 	a->locked = lock_until(a->send_lock, at) == 0;
@@ -71,7 +81,7 @@ static bool lock(struct rig_vuser_answers *a)
 
 static void unlock(struct rig_vuser_answers *a)
 {
-	if (a->locked)
+	if (a->locked && a->send_lock)
 		pthread_mutex_unlock(a->send_lock);
 	a->locked = false;
 }
@@ -151,15 +161,18 @@ static int wait_some(struct rig_vuser_answers *a, short events, bool *readable)
 	bool mine = lock(a);
 	uint64_t end = a->since + a->deadline_ms * RIG_NS_PER_MS, now = rig_clock_ns();
 	uint64_t ms = end > now ? (end - now) / RIG_NS_PER_MS + 1 : 0;
-	struct pollfd p = {.fd = a->fd, .events = (short)(mine ? events | POLLOUT : events)};
+	struct pollfd p[] = {
+	        {.fd = a->fd, .events = (short)(mine ? events | POLLOUT : events)},
+	        {.fd = events ? a->other_fd : -1, .events = events},
+	};
 	int n;
 
 	if (ms == 0)
 		return -ETIMEDOUT;
-	n = poll(&p, 1, mine ? (int)rig_min_u64(ms, INT32_MAX) : 0);
+	n = poll(p, RIG_ARRAY_LENGTH(p), mine ? (int)rig_min_u64(ms, INT32_MAX) : 0);
 	if (n < 0 && errno != EINTR)
 		return -errno;
-	*readable = n > 0 && (p.revents & ~POLLOUT) != 0;
+	*readable = n > 0 && ((p[0].revents | p[1].revents) & ~POLLOUT) != 0;
 	return flush(a);
 }
 

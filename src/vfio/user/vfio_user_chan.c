@@ -2,6 +2,7 @@
 #include "vfio_user_chan.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,15 @@ const char *rig_vuser_command_name(unsigned command)
 	return command < RIG_VUSER_COMMAND_END && names[command] ? names[command] : "a message";
 }
 
+static void hang_up(struct rig_vuser_chan *c)
+{
+	int twin = atomic_load(&c->twin);
+
+	shutdown(c->fd, SHUT_RDWR);
+	if (twin >= 0)
+		shutdown(twin, SHUT_RDWR);
+}
+
 /* The first reason ends the connection; later ones are its consequences. When this returns the sink has been
  * told, whoever came first, because callers that fail ask for the reason. */
 static void __attribute__((format(printf, 2, 3))) end(struct rig_vuser_chan *c, const char *format, ...)
@@ -64,7 +74,7 @@ static void __attribute__((format(printf, 2, 3))) end(struct rig_vuser_chan *c, 
 	if (!first)
 		return;
 	c->sink->gone(c->sink->arg, line);
-	shutdown(c->fd, SHUT_RDWR);
+	hang_up(c);
 	pthread_mutex_lock(&c->lock);
 	c->dead = true;
 	pthread_cond_broadcast(&c->wake);
@@ -86,13 +96,14 @@ static struct rig_vuser_call **find(struct rig_vuser_chan *c, uint16_t id)
 	return at;
 }
 
-/* With the lock held. */
+/* With the lock held. Whoever waits to send may. */
 static void forget(struct rig_vuser_chan *c, struct rig_vuser_call *call)
 {
 	struct rig_vuser_call **at = find(c, call->id);
 
 	if (*at == call)
 		*at = call->next;
+	pthread_cond_broadcast(&c->wake);
 }
 
 static int enter(struct rig_vuser_chan *c, struct rig_vuser_call *call)
@@ -104,6 +115,8 @@ static int enter(struct rig_vuser_chan *c, struct rig_vuser_call *call)
 	call->reply_len = 0;
 	call->reply_fd = -1;
 	pthread_mutex_lock(&c->lock);
+	while (!c->many && c->waiting && !c->dead)
+		pthread_cond_wait(&c->wake, &c->lock);
 	if (c->dead) {
 		err = -ENODEV;
 	} else {
@@ -172,11 +185,12 @@ static int ended(struct rig_vuser_chan *c, struct rig_vuser_call *call, unsigned
 int rig_vuser_call(struct rig_vuser_chan *c, struct rig_vuser_call *call)
 {
 	unsigned ms = call->deadline_ms ? call->deadline_ms : c->deadline_ms;
-	struct rig_deadline until = rig_deadline_in(NULL, ms * RIG_NS_PER_MS);
+	struct rig_deadline until;
 	int err = enter(c, call);
 
 	if (err)
 		return err;
+	until = rig_deadline_in(NULL, ms * RIG_NS_PER_MS);
 	err = post(c, call, &until);
 	if (err) {
 		pthread_mutex_lock(&c->lock);
@@ -191,6 +205,26 @@ int rig_vuser_call(struct rig_vuser_chan *c, struct rig_vuser_call *call)
 }
 
 /* -- The receiver -- */
+
+/* The answer to VERSION may bring the device's second socket. NULL, or what was wrong with it. */
+static const char *take_twin(struct rig_vuser_chan *c, struct rig_vuser_fds *fds)
+{
+	int domain = 0, type = 0;
+	socklen_t len = sizeof(domain);
+
+	if (fds->count == 0)
+		return NULL;
+	if (fds->count > 1)
+		return "more than one descriptor with its version";
+	if (getsockopt(fds->fd[0], SOL_SOCKET, SO_DOMAIN, &domain, &len) ||
+	        getsockopt(fds->fd[0], SOL_SOCKET, SO_TYPE, &type, &len) || domain != AF_UNIX ||
+	        type != SOCK_STREAM)
+		return "a second socket that is none of its kind";
+	atomic_store(&c->twin, fds->fd[0]);
+	rig_vuser_answers_move(&c->answers, fds->fd[0]);
+	fds->count = 0;
+	return NULL;
+}
 
 /* Hands a reply to its caller. NULL, or what was wrong with it. */
 static const char *deliver(
@@ -208,7 +242,7 @@ static const char *deliver(
 		wrong = "a reply of another command";
 	} else if (!(h->flags & RIG_VUSER_ERROR) && len > call->reply_room) {
 		wrong = "a reply longer than was asked for";
-	} else {
+	} else if (call->command != RIG_VUSER_VERSION || !(wrong = take_twin(c, fds))) {
 		*at = call->next;
 		if (h->flags & RIG_VUSER_ERROR) {
 			call->error = h->error >= 1 && h->error <= ERRNO_MOST ? (int)h->error : EIO;
@@ -279,22 +313,47 @@ static const char *serve(struct rig_vuser_chan *c, const struct rig_vuser_header
 	return unsent(answer(c, h, error, &a, write ? 0 : (size_t)a.count));
 }
 
+/* The socket that has a message or has ended; of both the twin. What the device wrote to memory before it replied is
+ * there when the caller has the reply, because the twin is looked at after the first. */
+static int readable(struct rig_vuser_chan *c)
+{
+	struct pollfd p[] = {
+	        {.fd = c->fd, .events = POLLIN}, {.fd = atomic_load(&c->twin), .events = POLLIN}};
+
+	if (p[1].fd < 0)
+		return c->fd;
+	while (poll(p, RIG_ARRAY_LENGTH(p), -1) < 0 && errno == EINTR)
+		;
+	return p[1].revents ? p[1].fd : c->fd;
+}
+
+/* A whole message. NULL, or what was wrong with it. */
+static const char *take(struct rig_vuser_chan *c, int fd, const struct rig_vuser_header *h, size_t len,
+        struct rig_vuser_fds *fds)
+{
+	bool reply = (h->flags & RIG_VUSER_TYPE_MASK) == RIG_VUSER_TYPE_REPLY;
+	int twin = atomic_load(&c->twin);
+
+	if (twin >= 0 && reply != (fd == c->fd))
+		return reply ? "a reply over the socket of its own commands"
+		             : "a command over the socket of ours";
+	return reply ? deliver(c, h, len, fds) : serve(c, h, len);
+}
+
 /* One message. false: the connection has ended. */
 static bool receive(struct rig_vuser_chan *c)
 {
 	struct rig_vuser_fds fds = {.count = 0};
 	struct rig_vuser_header h;
 	const char *wrong = unsent(rig_vuser_answers_idle(&c->answers));
-	int err = wrong ? 0 : rig_vuser_recv(c->fd, c->in, sizeof(h), &fds);
+	int fd = wrong ? -1 : readable(c), err = wrong ? 0 : rig_vuser_recv(fd, c->in, sizeof(h), &fds);
 	size_t len = 0;
 
 	if (!wrong && !err && !rig_vuser_parse_header(c->in, sizeof(h), c->room, &h, &wrong)) {
 		len = h.size - sizeof(h);
-		err = rig_vuser_recv(c->fd, c->in, len, &fds);
-		if (!err && (h.flags & RIG_VUSER_TYPE_MASK) == RIG_VUSER_TYPE_REPLY)
-			wrong = deliver(c, &h, len, &fds);
-		else if (!err)
-			wrong = serve(c, &h, len);
+		err = rig_vuser_recv(fd, c->in, len, &fds);
+		if (!err)
+			wrong = take(c, fd, &h, len, &fds);
 	}
 	rig_vuser_fds_close(&fds);
 	if (wrong)
@@ -339,7 +398,7 @@ int rig_vuser_chan_init(struct rig_vuser_chan *c, int fd, unsigned deadline_ms, 
 	int err = -ENOMEM;
 
 	*c = (struct rig_vuser_chan){
-	        .fd = fd, .deadline_ms = deadline_ms, .max_data = max_data, .sink = sink};
+	        .fd = fd, .twin = -1, .deadline_ms = deadline_ms, .max_data = max_data, .sink = sink};
 	c->room = (size_t)max_data + sizeof(struct rig_vuser_header) + sizeof(struct rig_vuser_region_access);
 	init_locks(c);
 	rig_vuser_answers_init(&c->answers, fd, deadline_ms, &c->send_lock);
@@ -355,14 +414,41 @@ int rig_vuser_chan_init(struct rig_vuser_chan *c, int fd, unsigned deadline_ms, 
 	return err;
 }
 
+const char *rig_vuser_chan_twin(struct rig_vuser_chan *c, bool said)
+{
+	bool came = atomic_load(&c->twin) >= 0;
+
+	if (said != came)
+		return said ? "no descriptor of the second socket that it offers"
+		            : "a descriptor with its version that it did not announce";
+	pthread_mutex_lock(&c->lock);
+	c->many = came;
+	pthread_mutex_unlock(&c->lock);
+	return NULL;
+}
+
+static void close_sockets(struct rig_vuser_chan *c)
+{
+	int twin = atomic_load(&c->twin);
+
+	close(c->fd);
+	if (twin >= 0)
+		close(twin);
+}
+
+void rig_vuser_chan_forked(struct rig_vuser_chan *c)
+{
+	close_sockets(c);
+}
+
 void rig_vuser_chan_fini(struct rig_vuser_chan *c)
 {
 	pthread_mutex_lock(&c->lock);
 	c->ending = c->dead = true;
 	pthread_mutex_unlock(&c->lock);
-	shutdown(c->fd, SHUT_RDWR);
+	hang_up(c);
 	pthread_join(c->receiver, NULL);
-	close(c->fd);
+	close_sockets(c);
 	free(c->out);
 	free(c->in);
 	fini_locks(c);

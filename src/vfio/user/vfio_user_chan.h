@@ -11,6 +11,11 @@
  * into the socket, or comes while a caller sends, is kept (vfio_user_answer.h), so that a device process
  * which first wants its own bytes received gets that. Any thread may call.
  *
+ * Where the device process offers a second socket ("twin_socket", section "VFIO_USER_VERSION"), its commands and
+ * their answers go over that one alone, and any number of calls may wait for replies on the first. Where it does not, one
+ * call is sent at a time: a process that asks for DMA while it serves a command may take the next message
+ * for the answer (libvfio-user does). Against one that asks at any time on one socket, no client can help.
+ *
  * The connection ends at the first sign that the two sides no longer agree: the peer hangs up, a deadline
  * passes, or a message is not what the protocol allows. Then the sink is told once, every waiting caller gets
  * -ENODEV, the socket is shut so that the peer learns too, and nothing is sent any more.
@@ -51,6 +56,7 @@ struct rig_vuser_call {
 
 struct rig_vuser_chan {
 	int fd;
+	_Atomic int twin; /* the socket of the device's commands; -1: they come over fd */
 	unsigned deadline_ms;
 	const struct rig_vfio_sink *sink;
 	uint64_t max_data; /* data bytes in one message that we take */
@@ -67,6 +73,7 @@ struct rig_vuser_chan {
 	uint16_t next_id;
 	bool ending; /* someone is telling the sink why */
 	bool dead;   /* the sink has been told */
+	bool many;   /* several calls may wait for replies */
 
 	_Atomic uint64_t messages; /* commands sent */
 };
@@ -76,7 +83,14 @@ struct rig_vuser_chan {
 int rig_vuser_chan_init(struct rig_vuser_chan *c, int fd, unsigned deadline_ms, uint64_t max_data,
         const struct rig_vfio_sink *sink);
 
-/* Ends the receiver and closes the socket; the sink is not told. No other thread is in a call. */
+/* What the device process said of a second socket in its answer to VERSION, the first call. NULL, or what is wrong:
+ * the descriptor of it did not come, or one came that was not announced. */
+const char *rig_vuser_chan_twin(struct rig_vuser_chan *c, bool said);
+
+/* In a child of fork: closes the sockets and nothing else, because the connection is the parent's. */
+void rig_vuser_chan_forked(struct rig_vuser_chan *c);
+
+/* Ends the receiver and closes the sockets; the sink is not told. No other thread is in a call. */
 void rig_vuser_chan_fini(struct rig_vuser_chan *c);
 
 /* Sends the command and waits for its reply. 0; the errno of the reply's error; -ENODEV once the connection

@@ -41,6 +41,28 @@ static bool number(const struct json_object *caps, const char *name, uint64_t *o
 	return true;
 }
 
+/* {"supported": BOOLEAN, "fd_index": NUMBER}; nothing else of the protocol comes with descriptors, so that the one
+ * of this socket has index 0. */
+static bool twin(const struct json_object *caps, bool *out)
+{
+	struct json_object *o, *v;
+
+	*out = false;
+	if (!json_object_object_get_ex(caps, "twin_socket", &o))
+		return true;
+	if (!json_object_is_type(o, json_type_object))
+		return false;
+	if (json_object_object_get_ex(o, "supported", &v)) {
+		if (!json_object_is_type(v, json_type_boolean))
+			return false;
+		*out = json_object_get_boolean(v);
+	}
+	if (!*out)
+		return true;
+	return json_object_object_get_ex(o, "fd_index", &v) && json_object_is_type(v, json_type_int) &&
+	       json_object_get_int64(v) == 0;
+}
+
 static int read_caps(const struct json_object *o, struct rig_vuser_caps *caps, const char **why)
 {
 	uint64_t fds = caps->max_fds;
@@ -53,6 +75,8 @@ static int read_caps(const struct json_object *o, struct rig_vuser_caps *caps, c
 		return wrong(why, "a max_dma_maps that is no number of at least 1");
 	if (!number(o, "pgsizes", &caps->page_sizes))
 		return wrong(why, "a pgsizes without a page size");
+	if (!twin(o, &caps->twin))
+		return wrong(why, "a twin_socket that does not say which descriptor it is");
 	caps->max_fds = (unsigned)(fds > FDS_MOST ? FDS_MOST : fds);
 	if (caps->max_xfer > XFER_MOST)
 		caps->max_xfer = XFER_MOST;
@@ -86,8 +110,9 @@ int rig_vuser_json_write(const struct rig_vuser_caps *caps, char *text, size_t r
 {
 	int n = snprintf(text, room,
 	        "{\"capabilities\":{\"max_msg_fds\":%u,\"max_data_xfer_size\":%" PRIu64
-	        ",\"max_dma_maps\":%" PRIu64 ",\"pgsizes\":%" PRIu64 "}}",
-	        caps->max_fds, caps->max_xfer, caps->max_maps, caps->page_sizes);
+	        ",\"max_dma_maps\":%" PRIu64 ",\"pgsizes\":%" PRIu64 ",\"twin_socket\":{\"supported\":%s}}}",
+	        caps->max_fds, caps->max_xfer, caps->max_maps, caps->page_sizes,
+	        caps->twin ? "true" : "false");
 
 	return n < 0 || (size_t)n >= room ? -ENOSPC : n + 1;
 }

@@ -103,8 +103,6 @@ static int parse_sparse(const char *at, size_t len, struct rig_vfio_region *r, c
 		return wrong(why, "a sparse capability that is too short");
 	if (head.areas > (len - sizeof(head)) / sizeof(struct rig_vuser_area))
 		return wrong(why, "a sparse capability with more areas than bytes");
-	if (head.areas > RIG_VFIO_AREAS)
-		return wrong(why, "a region with more mappable areas than are used");
 	r->areas = 0;
 	for (uint32_t i = 0; i < head.areas; i++) {
 		struct rig_vuser_area area;
@@ -112,6 +110,10 @@ static int parse_sparse(const char *at, size_t len, struct rig_vfio_region *r, c
 		memcpy(&area, at + sizeof(head) + i * sizeof(area), sizeof(area));
 		if (area.bytes == 0)
 			continue;
+		if (r->areas == RIG_VFIO_AREAS) {
+			r->areas = 0; /* by message */
+			return 0;
+		}
 		r->area[r->areas++] = (struct rig_vfio_area){area.offset, area.bytes};
 	}
 	return check_areas(r, why);
@@ -167,6 +169,11 @@ int rig_vuser_parse_region(
 	if (info.index != index)
 		return wrong(why, "the info of another region");
 	take_region(out, &info);
+	/* A list of areas longer than was asked for stays with the device process: by message. */
+	if (info.argsz > RIG_VUSER_REGION_INFO_BYTES) {
+		out->areas = 0;
+		return 0;
+	}
 	if (info.argsz > len)
 		return wrong(why, "a region info that is shorter than it says");
 	if (!(info.flags & RIG_VUSER_REGION_CAPS) || info.cap_offset == 0)

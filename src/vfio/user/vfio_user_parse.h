@@ -33,15 +33,16 @@ struct rig_vuser_caps {
 	uint64_t max_xfer;   /* data bytes it takes in one message, >= 8 */
 	uint64_t max_maps;   /* >= 1 */
 	uint64_t page_sizes; /* or'ed together, not 0 */
+	bool twin;           /* "twin_socket": its own commands go over a second socket */
 };
 int rig_vuser_parse_version(const void *bytes, size_t len, struct rig_vuser_caps *out, const char **why);
 
 int rig_vuser_parse_device(
         const void *bytes, size_t len, struct rig_vuser_device_info *out, const char **why);
 
-/* A region's info, all of it: more than RIG_VUSER_REGION_INFO_BYTES were not asked for. Areas come out
+/* A region's info, as far as RIG_VUSER_REGION_INFO_BYTES, which were asked for, hold it. Areas come out
  * sorted, disjoint, not empty, inside the region; out->fd is -1. A mappable region without a sparse list is
- * one area. */
+ * one area; one with more than RIG_VFIO_AREAS has none, and is reached by message. */
 int rig_vuser_parse_region(
         const void *bytes, size_t len, unsigned index, struct rig_vfio_region *out, const char **why);
 

@@ -8,8 +8,8 @@
  * 0.x). Section names of that text stand at each group. Numbers are in the host's byte order (section
  * "Protocol Specification").
  *
- * These structs describe bytes; nothing is ever cast to them: bytes are copied in by the parsers of
- * vfio_user_parse.h and out by vfio_user_call.c.
+ * The structs give the layout of messages. No pointer into a message is cast to one of them, since nothing there is
+ * aligned or checked: the parsers of vfio_user_parse.h copy into them, and messages are sent out of them.
  */
 
 #include <assert.h>

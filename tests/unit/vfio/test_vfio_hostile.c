@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -243,6 +244,79 @@ static void opening_ends_at_the_deadline_if_any_answer_stays_out(void **state)
 	}
 }
 
+/* -- The second socket -- */
+
+enum { NO_FD, ONE_SOCKET, TWO_SOCKETS, A_FILE, A_DATAGRAM };
+
+static const struct twin_case {
+	const char *caps;
+	int fds;
+	const char *reason;
+} * twin_case;
+
+#define TWIN(text) "{\"capabilities\":{\"twin_socket\":" text "}}"
+#define YES        TWIN("{\"supported\":true,\"fd_index\":0}")
+
+static enum peer_do answer_with_twin(struct fake_peer *p, const struct peer_message *m)
+{
+	unsigned char bytes[256] = {0};
+	size_t json = strlen(twin_case->caps) + 1, len = PEER_HEADER + 4 + json;
+	int pair[2], fds[2];
+
+	if (m->command != PEER_VERSION)
+		return PEER_BEHAVE;
+	assert_int_equal(
+	        socketpair(AF_UNIX, twin_case->fds == A_DATAGRAM ? SOCK_DGRAM : SOCK_STREAM, 0, pair), 0);
+	fds[0] = twin_case->fds == A_FILE ? p->bar_fd[0] : pair[0];
+	fds[1] = pair[1];
+	peer_header(bytes, m->id, m->command, (uint32_t)len, 1, 0);
+	memcpy(bytes + PEER_HEADER + 4, twin_case->caps, json);
+	peer_send_raw(p, bytes, len, fds,
+	        twin_case->fds == NO_FD         ? 0
+	        : twin_case->fds == TWO_SOCKETS ? 2
+	                                        : 1);
+	close(pair[0]);
+	if (twin_case->fds == TWO_SOCKETS)
+		close(pair[1]);
+	else
+		atomic_store(&p->twin_fd, pair[1]);
+	return PEER_DONE;
+}
+
+static void a_second_socket_that_is_not_as_it_is_said_ends_the_opening(void **state)
+{
+	static const struct twin_case cases[] = {
+	        {YES, NO_FD, "no descriptor of the second socket"},
+	        {YES, TWO_SOCKETS, "more than one descriptor"},
+	        {YES, A_FILE, "none of its kind"},
+	        {YES, A_DATAGRAM, "none of its kind"},
+	        {"{}", ONE_SOCKET, "did not announce"},
+	        {TWIN("{\"supported\":false}"), ONE_SOCKET, "did not announce"},
+	        {TWIN("{\"supported\":true,\"fd_index\":1}"), ONE_SOCKET, "which descriptor"},
+	        {TWIN("{\"supported\":true}"), ONE_SOCKET, "which descriptor"},
+	        {TWIN("{\"supported\":1,\"fd_index\":0}"), ONE_SOCKET, "which descriptor"},
+	        {TWIN("true"), ONE_SOCKET, "which descriptor"},
+	};
+	char why[512];
+
+	(void)state;
+	for (twin_case = cases; twin_case < cases + sizeof(cases) / sizeof(cases[0]); twin_case++) {
+		assert_true(open_err(answer_with_twin, NEVER_MS, why, sizeof(why)) < 0);
+		if (!strstr(why, twin_case->reason))
+			fail_msg("%s: %s", twin_case->caps, why);
+		fake_peer_stop(&peer);
+		test_counts_same(&before);
+	}
+}
+
+static void open_twin(unsigned deadline_ms)
+{
+	static const struct twin_case good = {YES, ONE_SOCKET, NULL};
+
+	twin_case = &good;
+	open_ok(answer_with_twin, deadline_ms);
+}
+
 static enum peer_do newer(struct fake_peer *p, const struct peer_message *m)
 {
 	if (m->command != PEER_VERSION)
@@ -436,6 +510,62 @@ static void on_bus(int number)
 }
 
 /* A device process that cuts the file short of what it let us map. */
+static void a_second_socket_that_ends_or_is_mixed_up_makes_the_function_gone(void **state)
+{
+	static const struct {
+		bool own; /* sent over the second socket */
+		uint16_t command;
+		uint32_t flags;
+		const char *reason;
+	} cases[] = {
+	        {true, PEER_REGION_READ, 1, "a reply over the socket of its own commands"},
+	        {false, PEER_DMA_READ, 0, "a command over the socket of ours"},
+	        {true, PEER_REGION_READ, 0, "a command that only we may send"},
+	        {true, 0, 0, "hung up"},
+	};
+	unsigned char m[PEER_HEADER + 16] = {0};
+	const char *why;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		open_twin(NEVER_MS);
+		peer_header(m, 1, cases[i].command, sizeof(m), cases[i].flags, 0);
+		if (!cases[i].command)
+			shutdown(peer.twin_fd, SHUT_RDWR);
+		else if (cases[i].own)
+			peer_send_own(&peer, m, sizeof(m));
+		else
+			peer_send_raw(&peer, m, sizeof(m), NULL, 0);
+		wait_gone();
+		assert_true(rig_pci_gone(pci, &why));
+		assert_non_null(strstr(why, cases[i].reason));
+		finish();
+	}
+}
+
+/* More than any socket and all that is kept of answers hold. */
+static void a_flood_over_the_second_socket_whose_answers_are_not_read_ends_at_the_deadline(void **state)
+{
+	static unsigned char p[64 << 10];
+	unsigned char m[PEER_HEADER + 16] = {0};
+	struct rig_dma d;
+	const char *why;
+
+	(void)state;
+	open_twin(SOON_MS);
+	assert_int_equal(rig_dma_alloc(pci, sizeof(p), 0, &d), 0);
+	peer_header(m, 1, PEER_DMA_READ, sizeof(m), 0, 0);
+	memcpy(m + PEER_HEADER, &d.iova, 8);
+	m[PEER_HEADER + 10] = sizeof(p) >> 16;
+	for (unsigned i = 0; i < 512; i++)
+		peer_send_own(&peer, m, sizeof(m));
+	wait_gone();
+	assert_true(rig_pci_gone(pci, &why));
+	assert_non_null(strstr(why, "answers it does not read"));
+	rig_dma_free(pci, &d);
+	finish();
+}
+
 static void a_guarded_window_that_vanishes_reads_ones_and_others_faults_pass_on(void **state)
 {
 	struct rig_pci_options o = {.kind = RIG_PCI_VFIO_USER_FD, .guard = true};
@@ -586,6 +716,10 @@ int main(void)
 	        cmocka_unit_test(opening_fails_cleanly_if_any_answer_has_a_nonsense_length),
 	        cmocka_unit_test(opening_ends_at_the_deadline_if_any_answer_stays_out),
 	        cmocka_unit_test(another_protocol_version_is_named),
+	        cmocka_unit_test(a_second_socket_that_is_not_as_it_is_said_ends_the_opening),
+	        cmocka_unit_test(a_second_socket_that_ends_or_is_mixed_up_makes_the_function_gone),
+	        cmocka_unit_test(
+	                a_flood_over_the_second_socket_whose_answers_are_not_read_ends_at_the_deadline),
 	        cmocka_unit_test(a_descriptor_that_nobody_expects_is_closed),
 	        cmocka_unit_test(an_area_beyond_the_end_of_its_file_is_refused),
 	        cmocka_unit_test(the_death_of_the_peer_is_noticed_while_nobody_calls),

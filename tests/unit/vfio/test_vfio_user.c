@@ -29,6 +29,7 @@
 static struct fake_peer peer;
 static struct rig_pci *pci;
 static struct test_counts before;
+static bool with_twin;
 
 static void open_with(enum peer_do (*hook)(struct fake_peer *, const struct peer_message *), const char *json)
 {
@@ -38,6 +39,7 @@ static void open_with(enum peer_do (*hook)(struct fake_peer *, const struct peer
 	memset(&peer, 0, sizeof(peer));
 	peer.hook = hook;
 	peer.json = json;
+	peer.twin = with_twin;
 	fake_peer_start(&peer, &o.fd);
 	if (rig_pci_open(&pci, &o))
 		fail_msg("%s", rig_error());
@@ -56,6 +58,14 @@ static int teardown(void **state)
 	rig_pci_close(pci);
 	fake_peer_stop(&peer);
 	test_counts_same(&before);
+	return 0;
+}
+
+static int setup_twin(void **state)
+{
+	with_twin = true;
+	setup(state);
+	with_twin = false;
 	return 0;
 }
 
@@ -399,11 +409,11 @@ static enum peer_do first_its_own(struct fake_peer *p, const struct peer_message
 	memcpy(own + PEER_HEADER, &shared.iova, 8);
 	own[PEER_HEADER + 10] = OWN_BYTES >> 16;
 	peer_header(own, 7, PEER_DMA_READ, PEER_HEADER + 16, 0, 0);
-	peer_send_raw(p, own, PEER_HEADER + 16, NULL, 0);
+	peer_send_own(p, own, PEER_HEADER + 16);
 	memset(own + PEER_HEADER + 16, 'w', OWN_BYTES);
 	for (uint16_t i = 0; i < OWN_WRITES; i++) {
 		peer_header(own, (uint16_t)(8 + i), PEER_DMA_WRITE, sizeof(own), 0, 0);
-		peer_send_raw(p, own, sizeof(own), NULL, 0);
+		peer_send_own(p, own, sizeof(own));
 	}
 	return PEER_BEHAVE;
 }
@@ -425,7 +435,9 @@ static void a_peer_that_sends_before_it_receives_is_received_while_a_call_waits(
 	void *failed;
 
 	(void)state;
-	open_with(first_its_own, "{\"capabilities\":{\"max_data_xfer_size\":1048576}}");
+	with_twin = true;
+	open_with(first_its_own, NULL);
+	with_twin = false;
 	assert_int_equal(rig_dma_alloc(pci, OWN_BYTES, 0, &shared), 0);
 	assert_int_equal(rig_pci_window(pci, 2, 0, 0, RIG_WIN_MESSAGES, &w), 0);
 	reads = atomic_load(&peer.seen[PEER_REGION_READ]);
@@ -442,6 +454,149 @@ static void a_peer_that_sends_before_it_receives_is_received_while_a_call_waits(
 	assert_int_equal(((char *)shared.host)[OWN_BYTES - 1], 'w');
 	rig_dma_free(pci, &shared);
 	teardown(state);
+}
+
+/* -- Peers that ask for DMA while they serve a command, and take the next message for the answer -- */
+
+enum { CALLERS = 6, CALLS = 200 };
+
+static atomic_uint out_of_step;
+
+/* Over the only socket, as libvfio-user. */
+static enum peer_do ask_before_reply(struct fake_peer *p, const struct peer_message *m)
+{
+	unsigned char own[PEER_HEADER + 16] = {0}, body[256];
+	struct peer_message next;
+
+	if (m->command != PEER_REGION_READ || !p->hook_arg)
+		return PEER_BEHAVE;
+	peer_header(own, 9, PEER_DMA_READ, sizeof(own), 0, 0);
+	memcpy(own + PEER_HEADER, &shared.iova, 8);
+	own[PEER_HEADER + 8] = 8;
+	peer_send_raw(p, own, sizeof(own), NULL, 0);
+	if (!peer_take(p->fd, &next, body, sizeof(body)) || (next.flags & 0xf) != 1 || next.id != 9) {
+		atomic_fetch_add(&out_of_step, 1);
+		return PEER_HANG_UP;
+	}
+	return PEER_BEHAVE;
+}
+
+static enum peer_do ask_over_twin(struct fake_peer *p, const struct peer_message *m)
+{
+	char byte;
+
+	if (m->command == PEER_REGION_READ && p->hook_arg && peer_dma_read(p, shared.iova, &byte, 1))
+		atomic_fetch_add(&out_of_step, 1);
+	return PEER_BEHAVE;
+}
+
+static void *ask_often(void *arg)
+{
+	uint32_t v;
+
+	(void)arg;
+	for (unsigned i = 0; i < CALLS; i++) {
+		if (rig_pci_config_read(pci, 0, 4, &v) || v != 0x52581234)
+			return (void *)1;
+	}
+	return NULL;
+}
+
+static void check_in_step(enum peer_do (*hook)(struct fake_peer *, const struct peer_message *))
+{
+	pthread_t caller[CALLERS];
+	void *failed;
+
+	atomic_store(&out_of_step, 0);
+	assert_int_equal(rig_dma_alloc(pci, 4096, 0, &shared), 0);
+	peer.hook = hook;
+	peer.hook_arg = &peer;
+	for (unsigned i = 0; i < CALLERS; i++)
+		assert_int_equal(pthread_create(&caller[i], NULL, ask_often, NULL), 0);
+	for (unsigned i = 0; i < CALLERS; i++) {
+		pthread_join(caller[i], &failed);
+		assert_null(failed);
+	}
+	assert_int_equal(atomic_load(&out_of_step), 0);
+	rig_dma_free(pci, &shared);
+}
+
+static void a_peer_with_one_socket_gets_one_call_at_a_time(void **state)
+{
+	(void)state;
+	check_in_step(ask_before_reply);
+}
+
+static void a_peers_own_commands_go_over_its_second_socket(void **state)
+{
+	struct rig_pci_stats stats;
+
+	(void)state;
+	check_in_step(ask_over_twin);
+	rig_pci_stats(pci, &stats);
+	assert_int_equal(stats.served, CALLERS * CALLS);
+}
+
+/* -- Ids of calls -- */
+
+enum { ID_NONE = -1 };
+
+static atomic_int held_id;
+static atomic_uint taken_twice;
+
+static enum peer_do hold_reset(struct fake_peer *p, const struct peer_message *m)
+{
+	(void)p;
+	if (m->command == PEER_RESET) {
+		atomic_store(&held_id, m->id);
+		return PEER_DONE;
+	}
+	if (atomic_load(&held_id) == m->id)
+		atomic_fetch_add(&taken_twice, 1);
+	return PEER_BEHAVE;
+}
+
+static void *reset_it(void *arg)
+{
+	(void)arg;
+	return (void *)(intptr_t)rig_pci_reset(pci);
+}
+
+static void the_id_of_a_call_that_waits_is_given_to_no_other(void **state)
+{
+	struct peer_message held = {.command = PEER_RESET};
+	struct rig_win w;
+	pthread_t waiter;
+	void *err;
+
+	(void)state;
+	atomic_store(&held_id, ID_NONE);
+	atomic_store(&taken_twice, 0);
+	assert_int_equal(rig_pci_window(pci, 2, 0, 0, RIG_WIN_MESSAGES, &w), 0);
+	peer.hook = hold_reset;
+	assert_int_equal(pthread_create(&waiter, NULL, reset_it, NULL), 0);
+	while (atomic_load(&held_id) == ID_NONE)
+		sched_yield();
+	for (unsigned i = 0; i <= UINT16_MAX; i++)
+		rig_win_load32(&w, 0);
+	assert_int_equal(atomic_load(&taken_twice), 0);
+	held.id = (uint16_t)atomic_load(&held_id);
+	peer.hook = NULL;
+	peer_reply(&peer, &held, NULL, 0, -1);
+	pthread_join(waiter, &err);
+	assert_null(err);
+}
+
+static void one_access_carries_no_more_than_64_kib(void **state)
+{
+	static unsigned char in[(128 << 10) + 1];
+	struct rig_win w;
+	unsigned writes = atomic_load(&peer.seen[PEER_REGION_WRITE]) + 1; /* the window's COMMAND */
+
+	(void)state;
+	assert_int_equal(rig_pci_window(pci, 2, 0, 0, RIG_WIN_MESSAGES, &w), 0);
+	rig_win_write(&w, 0, in, sizeof(in));
+	assert_int_equal(atomic_load(&peer.seen[PEER_REGION_WRITE]), writes + 3);
 }
 
 /* -- Variations of the handshake -- */
@@ -520,6 +675,7 @@ static void a_server_at_a_path_is_connected_to(void **state)
 }
 
 #define ON_PEER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define ON_TWO(test)  cmocka_unit_test_setup_teardown(test, setup_twin, teardown)
 
 int main(void)
 {
@@ -536,6 +692,11 @@ int main(void)
 	        ON_PEER(a_reset_arms_interrupts_again),
 	        cmocka_unit_test(giving_back_leaves_no_mapping_and_no_bus_mastering),
 	        ON_PEER(a_child_of_fork_owns_nothing_and_the_parent_goes_on),
+	        ON_PEER(a_peer_with_one_socket_gets_one_call_at_a_time),
+	        ON_TWO(a_peers_own_commands_go_over_its_second_socket),
+	        ON_TWO(the_id_of_a_call_that_waits_is_given_to_no_other),
+	        ON_TWO(one_access_carries_no_more_than_64_kib),
+	        ON_TWO(memory_without_a_descriptor_is_served_by_message),
 	        ON_PEER(an_error_reply_is_that_error_and_harms_nothing),
 	        cmocka_unit_test(a_peer_that_sends_before_it_receives_is_received_while_a_call_waits),
 	        cmocka_unit_test(a_peer_without_capabilities_gets_the_defaults),
