@@ -121,8 +121,8 @@ void peer_header(
         unsigned char *to, uint16_t id, uint16_t command, uint32_t size, uint32_t flags, uint32_t error);
 
 /* Sends a DMA command as the device and waits for the client's answer. Answers its errno (0: done). Reads
- * land in buf, whose length the answer must have. From a hook only with a twin. As libvfio-user, a peer with a twin takes
- * the next message there for the answer. */
+ * land in buf, whose length the answer must have. From a hook only with a twin. As libvfio-user, a peer
+ * with a twin takes the next message there for the answer. */
 int peer_dma_read(struct fake_peer *p, uint64_t iova, void *buf, uint64_t len);
 int peer_dma_write(struct fake_peer *p, uint64_t iova, const void *buf, uint64_t len);
 

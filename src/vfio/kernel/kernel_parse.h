@@ -16,8 +16,8 @@ struct rig_vfio_region;
 const void *rig_kparse_cap(const void *at, size_t len, uint32_t first, unsigned id, size_t bytes);
 
 /* Region information with its capabilities, len bytes of it, page the machine's: bytes, access, fd_offset
- * and areas; fd is left alone. Areas are cut to whole pages; of more than RIG_VFIO_AREAS none is taken. -EPROTO:
- * areas outside the region or not in order. */
+ * and areas; fd is left alone. Areas are cut to whole pages; of more than RIG_VFIO_AREAS none
+ * is taken. -EPROTO: areas outside the region or not in order. */
 int rig_kparse_region(const void *at, size_t len, uint64_t page, struct rig_vfio_region *out);
 
 /* Type1 information: page sizes (a mask), mappings that are free (UINT64_MAX where the kernel does not

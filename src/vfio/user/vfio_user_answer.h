@@ -8,8 +8,8 @@
  * out at once is kept and goes out between messages. Private to the vfio-user channel; one thread uses it.
  *
  * The lock given to rig_vuser_answers_init keeps messages whole: callers hold it while they send one. It is
- * held from the first byte of an answer to its last, also from one function here to the next. A socket on which
- * nobody else sends has no lock.
+ * held from the first byte of an answer to its last, also from one function here to the next. A socket on
+ * which nobody else sends has no lock.
  */
 
 #include <pthread.h>
@@ -37,8 +37,8 @@ struct rig_vuser_answers {
 void rig_vuser_answers_init(
         struct rig_vuser_answers *a, int fd, unsigned deadline_ms, pthread_mutex_t *send_lock);
 
-/* From now on answers go to the socket fd, which only they use, and messages come from the one before as well. Nothing
- * has been sent. */
+/* From now on answers go to the socket fd, which only they use, and messages come from the one before as
+ * well. Nothing has been sent. */
 void rig_vuser_answers_move(struct rig_vuser_answers *a, int fd);
 
 /* Sends iov, or keeps a copy of it. -ETIMEDOUT: too much is kept, and the device process takes nothing;

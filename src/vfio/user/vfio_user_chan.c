@@ -313,8 +313,8 @@ static const char *serve(struct rig_vuser_chan *c, const struct rig_vuser_header
 	return unsent(answer(c, h, error, &a, write ? 0 : (size_t)a.count));
 }
 
-/* The socket that has a message or has ended; of both the twin. What the device wrote to memory before it replied is
- * there when the caller has the reply, because the twin is looked at after the first. */
+/* The socket that has a message or has ended; of both the twin. What the device wrote to memory before it
+ * replied is there when the caller has the reply, because the twin is looked at after the first. */
 static int readable(struct rig_vuser_chan *c)
 {
 	struct pollfd p[] = {

@@ -4,21 +4,23 @@
 
 /*
  * A connection to a vfio-user device process: commands with their replies, each with a deadline, and the
- * device's own commands (DMA_READ, DMA_WRITE) served whenever they come. Private to the vfio-user transport.
+ * device's own commands (DMA_READ, DMA_WRITE) served whenever they come. Private to the vfio-user
+ * transport.
  *
- * A thread of the connection's own does all receiving: it hands replies to the callers that wait for them and
- * serves DMA through the sink, also while nobody calls. It never waits to send: an answer that does not fit
- * into the socket, or comes while a caller sends, is kept (vfio_user_answer.h), so that a device process
- * which first wants its own bytes received gets that. Any thread may call.
+ * A thread of the connection's own does all receiving: it hands replies to the callers that wait for them
+ * and serves DMA through the sink, also while nobody calls. It never waits to send: an answer that does not
+ * fit into the socket, or comes while a caller sends, is kept (vfio_user_answer.h), so that a device
+ * process which first wants its own bytes received gets that. Any thread may call.
  *
- * Where the device process offers a second socket ("twin_socket", section "VFIO_USER_VERSION"), its commands and
- * their answers go over that one alone, and any number of calls may wait for replies on the first. Where it does not, one
- * call is sent at a time: a process that asks for DMA while it serves a command may take the next message
- * for the answer (libvfio-user does). Against one that asks at any time on one socket, no client can help.
+ * Where the device process offers a second socket ("twin_socket", section "VFIO_USER_VERSION"), its
+ * commands and their answers go over that one alone, and any number of calls may wait for replies on the
+ * first. Where it does not, one call is sent at a time: a process that asks for DMA while it serves a
+ * command may take the next message for the answer (libvfio-user does). Against one that asks at any time
+ * on one socket, no client can help.
  *
  * The connection ends at the first sign that the two sides no longer agree: the peer hangs up, a deadline
- * passes, or a message is not what the protocol allows. Then the sink is told once, every waiting caller gets
- * -ENODEV, the socket is shut so that the peer learns too, and nothing is sent any more.
+ * passes, or a message is not what the protocol allows. Then the sink is told once, every waiting caller
+ * gets -ENODEV, the socket is shut so that the peer learns too, and nothing is sent any more.
  */
 
 #include <pthread.h>
@@ -83,8 +85,8 @@ struct rig_vuser_chan {
 int rig_vuser_chan_init(struct rig_vuser_chan *c, int fd, unsigned deadline_ms, uint64_t max_data,
         const struct rig_vfio_sink *sink);
 
-/* What the device process said of a second socket in its answer to VERSION, the first call. NULL, or what is wrong:
- * the descriptor of it did not come, or one came that was not announced. */
+/* What the device process said of a second socket in its answer to VERSION, the first call. NULL, or what
+ * is wrong: the descriptor of it did not come, or one came that was not announced. */
 const char *rig_vuser_chan_twin(struct rig_vuser_chan *c, bool said);
 
 /* In a child of fork: closes the sockets and nothing else, because the connection is the parent's. */

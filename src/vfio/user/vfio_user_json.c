@@ -41,8 +41,8 @@ static bool number(const struct json_object *caps, const char *name, uint64_t *o
 	return true;
 }
 
-/* {"supported": BOOLEAN, "fd_index": NUMBER}; nothing else of the protocol comes with descriptors, so that the one
- * of this socket has index 0. */
+/* {"supported": BOOLEAN, "fd_index": NUMBER}; nothing else of the protocol comes with descriptors, so that
+ * the one of this socket has index 0. */
 static bool twin(const struct json_object *caps, bool *out)
 {
 	struct json_object *o, *v;

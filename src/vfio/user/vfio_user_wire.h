@@ -8,8 +8,9 @@
  * 0.x). Section names of that text stand at each group. Numbers are in the host's byte order (section
  * "Protocol Specification").
  *
- * The structs give the layout of messages. No pointer into a message is cast to one of them, since nothing there is
- * aligned or checked: the parsers of vfio_user_parse.h copy into them, and messages are sent out of them.
+ * The structs give the layout of messages. No pointer into a message is cast to one of them, since nothing
+ * there is aligned or checked: the parsers of vfio_user_parse.h copy into them, and messages are sent out
+ * of them.
  */
 
 #include <assert.h>
