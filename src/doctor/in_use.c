@@ -12,7 +12,7 @@
 
 /* What stands on what is followed so deep, and so often: a folder of links can hold itself many times
  * over. */
-enum { NAME = 64, DEEPEST = 8, MOST_STEPS = 4096 };
+enum { NAME = 64, DEEPEST = 8, MOST_STEPS = 512 };
 
 struct use {
 	const char *root, *bdf;

@@ -56,6 +56,16 @@ static void bridge_by_header_before_519(struct tree *t)
 	release(t, "5.10.0\n");
 }
 
+/* One function of several is no bridge. */
+static void function_of_several_before_519(struct tree *t)
+{
+	static const unsigned char config[64] = {0x86, 0x80, [0x0e] = 0x80};
+
+	mate(t, "0000:64:05.0", "ahci", "0x010601\n");
+	tree_bytes(t, TREE_DEVICES "0000:64:05.0/config", config, sizeof(config));
+	release(t, "5.10.0\n");
+}
+
 static void name_like_vfio(struct tree *t)
 {
 	mate(t, "0000:64:05.0", "my_vfio_pci_helper", "0x120000\n");
@@ -189,6 +199,14 @@ static void root_of_a_user_namespace(struct tree *t)
 	tree_file(t, "/dev/vfio", "600 65534 65534 /dev/vfio/12\n666 0 0 /dev/vfio/vfio\n");
 }
 
+/* Whose root is the machine's, but not all of its other users. */
+static void root_of_a_part(struct tree *t)
+{
+	memlock(t, "         0          0      65536\n");
+	tree_file(t, "/dev/vfio", NULL);
+	tree_file(t, "/dev/vfio", "666 0 0 /dev/vfio/12\n666 0 0 /dev/vfio/vfio\n");
+}
+
 static void root_of_the_machine(struct tree *t)
 {
 	memlock(t, "         0          0 4294967295\n");
@@ -320,6 +338,8 @@ static const struct {
         {"shpchp, 5.18", hotplug_bridge_before_519, NULL, "", NULL, NULL, NULL},
         {"shpchp, 5.19", hotplug_bridge, NULL, "group-mate", "group-mate", "shpchp", "shpchp/unbind"},
         {"bridge by header, 5.10", bridge_by_header_before_519, NULL, "", NULL, NULL, NULL},
+        {"a function of several, 5.10", function_of_several_before_519, NULL, "group-mate", "group-mate",
+                "ahci", "rigctl bind"},
         {"a name like VFIO's", name_like_vfio, NULL, "group-mate", "group-mate", "helper", "rigctl bind"},
         {"variant, 5.19", variant_before_61, NULL, "", NULL, NULL, NULL},
         {"variant", variant, NULL, "", NULL, NULL, NULL},
@@ -337,6 +357,7 @@ static const struct {
                 ""},
         {"board with IOMMU", board_with_iommu, NULL, "iommu-off", "iommu-off", "disabled", "iommu-map"},
         {"user namespace", root_of_a_user_namespace, NULL, "permission memlock", "memlock", "8192", "ulimit"},
+        {"user namespace with root", root_of_a_part, NULL, "memlock", "memlock", "8192", "ulimit"},
         {"root", root_of_the_machine, NULL, "", NULL, NULL, NULL},
         {"65 groups", many_groups, NULL, "", NULL, NULL, NULL},
         {"no node of the group", no_group_node, NULL, "node-missing", "node-missing", "no such",
@@ -378,10 +399,43 @@ static void each_machine_is_judged_as_it_is(void **state)
 	}
 }
 
+/* The root's name is the beginning of the other's. */
+static void a_link_to_a_folder_beside_the_root_is_not_followed(void **state)
+{
+	struct tree *t = *state;
+	char target[128];
+
+	tree_file(t, "-2/interrupts", "  9:   3  IO-APIC    9-fasteoi   acpi\n");
+	snprintf(target, sizeof(target), "%s-2/interrupts", t->root);
+	tree_node(t, "/proc/interrupts", target);
+	tree_assert(t, TREE_BDF, "");
+	tree_file(t, "-2", NULL);
+}
+
+static void disks_that_stand_on_each_other_without_an_end_count_as_in_use(void **state)
+{
+	struct tree *t = *state;
+	char path[128], name[16];
+
+	tree_bind(t, TREE_BDF, "nvme");
+	for (char a = 'a'; a < 'k'; a++) {
+		snprintf(name, sizeof(name), "sd%c", a);
+		tree_disk(t, TREE_BDF, name, "9:1\n");
+		for (char b = 'a'; b < 'k'; b++) {
+			snprintf(path, sizeof(path), "/sys/class/block/sd%c/holders/sd%c", a, b);
+			tree_file(t, path, "");
+		}
+	}
+	tree_assert(t, TREE_BDF, "in-use");
+	tree_finding(t, "in-use", "more stands on the disk", "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(each_machine_is_judged_as_it_is),
+	        TREE_TEST(a_link_to_a_folder_beside_the_root_is_not_followed),
+	        TREE_TEST(disks_that_stand_on_each_other_without_an_end_count_as_in_use),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
