@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "bits.h"
+#include "segment.h"
 
 static int set_memory(struct rig_ring *ring, void *base, uint64_t units, unsigned unit_shift)
 {
@@ -39,27 +40,14 @@ int rig_ring_init(struct rig_ring *ring, const struct rig_ring_setup *setup)
 	return 0;
 }
 
-int rig_ring_rebase(struct rig_ring *ring, void *base, uint64_t units, uint64_t start)
+int rig_segment_init(struct rig_segment *segment, uint64_t bytes, struct rig_mark *marks, uint32_t nmarks)
 {
-	int rc;
-
-	if (!rig_ring_empty(ring))
-		return -EBUSY;
-	rc = set_memory(ring, base, units, ring->unit_shift);
-	if (rc)
-		return rc;
-	/* Marks that are left belong to values that used nothing of this ring. */
-	ring->marks.count = 0;
-	set_position(ring, start);
-	return 0;
-}
-
-int rig_ring_reclaim_position(struct rig_ring *ring, uint64_t raw, unsigned bits)
-{
-	uint64_t used = (raw - ring->head) & rig_mask64(bits);
-
-	if (used > ring->published - ring->head)
-		return -EPROTO;
-	ring->head += used;
+	if (!rig_is_pow2(bytes) || bytes > UINT64_MAX >> 1 || !marks || !rig_is_pow2(nmarks))
+		return -EINVAL;
+	*segment = (struct rig_segment){
+	        .bytes = bytes,
+	        .mask = bytes - 1,
+	        .marks = {.at = marks, .mask = nmarks - 1},
+	};
 	return 0;
 }

@@ -14,9 +14,9 @@
  * A submission is, in this order and under the caller's lock:
  *
  *	rig_ring_room()		does it fit now, later, or never?
- *	rig_ring_reserve()	once a packet: a pointer to fill; or rig_ring_write() where packets may wrap
- *	rig_ring_publish*()	all of it becomes the device's; its stores come before whatever follows
- *	rig_doorbell_value()	what to ring, stored through the caller's window
+ *	rig_ring_reserve()	once a packet: a pointer to fill
+ *	rig_ring_publish()	all of it becomes the device's; its stores come before whatever follows
+ *				(the doorbell, through the caller's window)
  *	rig_ring_mark()		this value used the ring up to here
  *
  * and rig_ring_reclaim() with a completed value gives the space back. A packet got from rig_ring_reserve() is
@@ -32,12 +32,61 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
-#include "doorbell.h"
-#include "le.h"
-#include "marks.h"
 #include "rig_barrier.h"
+
+/*
+ * Which part of a ring each timeline value used.
+ *
+ * A mark says: once `value` is complete, everything before position `end` may be used again. Marks are set in
+ * the order of submission, so values and ends never decrease, and they live in an array of the caller's.
+ * Setting a mark never fails: when the array is full, the newest mark takes the new value and end, so some
+ * space comes back later than it could and none comes back early.
+ *
+ * Not thread-safe: the caller's submission lock covers marks too.
+ */
+struct rig_mark {
+	uint64_t value;
+	uint64_t end;
+};
+
+struct rig_marks {
+	struct rig_mark *at; /* the caller's array, borrowed */
+	uint32_t mask;       /* its length less one; the length is a power of two */
+	uint32_t first;      /* free-running index of the oldest mark */
+	uint32_t count;
+};
+
+static inline void rig_marks_set(struct rig_marks *marks, uint64_t value, uint64_t end)
+{
+	struct rig_mark *last = &marks->at[(marks->first + marks->count - 1) & marks->mask];
+
+	if (marks->count && last->end == end)
+		return; /* nothing was used since */
+	if (marks->count && (last->value == value || marks->count > marks->mask)) {
+		last->value = value;
+		last->end = end;
+		return;
+	}
+	marks->at[(marks->first + marks->count) & marks->mask] =
+	        (struct rig_mark){.value = value, .end = end};
+	marks->count++;
+}
+
+/* Drop every mark of a value up to `completed`. True when some were: `*end` is then the position before which
+ * all is free. */
+static inline bool rig_marks_reach(struct rig_marks *marks, uint64_t completed, uint64_t *end)
+{
+	bool any = false;
+
+	while (marks->count && marks->at[marks->first & marks->mask].value <= completed) {
+		*end = marks->at[marks->first & marks->mask].end;
+		marks->first++;
+		marks->count--;
+		any = true;
+	}
+	return any;
+}
 
 enum rig_ring_room {
 	RIG_RING_FITS,  /* now */
@@ -75,16 +124,6 @@ struct rig_ring {
 
 /* An empty ring. -EINVAL: NULL base or marks, or a size that is no power of two or overflows. */
 int rig_ring_init(struct rig_ring *ring, const struct rig_ring_setup *setup);
-
-/*
- * Move an empty ring to other memory of `units` units; the device's next position is `start`. -EBUSY while
- * something is filled, published or not reclaimed; -EINVAL as rig_ring_init.
- *
- * A ring with work in flight is not moved. It grows in one of two ways: the caller waits until it is empty,
- * or it makes a second ring (own memory, own marks), submits there, and keeps the old one's memory until its
- * last marked value is complete.
- */
-int rig_ring_rebase(struct rig_ring *ring, void *base, uint64_t units, uint64_t start);
 
 /* Units that can be filled now. */
 static inline uint64_t rig_ring_free(const struct rig_ring *ring)
@@ -140,22 +179,6 @@ static inline void *rig_ring_reserve(struct rig_ring *ring, uint64_t units)
 	return at;
 }
 
-/* Copy `units` units in, split at the end of the memory. False when they do not fit; nothing has changed
- * then. */
-static inline bool rig_ring_write(struct rig_ring *ring, const void *from, uint64_t units)
-{
-	uint64_t left = ring->units - (ring->filled & ring->mask);
-	uint64_t first = units < left ? units : left;
-
-	if (units > rig_ring_free(ring))
-		return false;
-	memcpy(rig_ring_at(ring, ring->filled), from, (size_t)(first << ring->unit_shift));
-	memcpy(ring->base, (const unsigned char *)from + (first << ring->unit_shift),
-	        (size_t)((units - first) << ring->unit_shift));
-	ring->filled += units;
-	return true;
-}
-
 /* Forget what was filled since the last publish. Where a device looks at packet headers rather than at a
  * position, the caller makes them invalid again. */
 static inline void rig_ring_drop(struct rig_ring *ring)
@@ -172,46 +195,6 @@ static inline uint64_t rig_ring_publish(struct rig_ring *ring)
 	rig_to_device();
 	ring->published = ring->filled;
 	return ring->published;
-}
-
-/* Publish through a position word in memory that the device polls: one releasing store of the width given by
- * the function's name, little-endian. */
-static inline void rig_ring_publish_position32(
-        struct rig_ring *ring, le32 *word, const struct rig_doorbell *as)
-{
-	ring->published = ring->filled;
-	rig_to_device(); /* the packets before the word that says they are there */
-	__atomic_store_n((RIG_FORCE uint32_t *)word,
-	        (RIG_FORCE uint32_t)rig_le32((uint32_t)rig_doorbell_value(as, ring->published)),
-	        __ATOMIC_RELEASE);
-}
-
-static inline void rig_ring_publish_position64(
-        struct rig_ring *ring, le64 *word, const struct rig_doorbell *as)
-{
-	ring->published = ring->filled;
-	rig_to_device(); /* the packets before the word that says they are there */
-	__atomic_store_n((RIG_FORCE uint64_t *)word,
-	        (RIG_FORCE uint64_t)rig_le64(rig_doorbell_value(as, ring->published)), __ATOMIC_RELEASE);
-}
-
-/*
- * Publish to a device that starts a packet when its header becomes valid: the caller filled everything but
- * the header of the first unpublished packet, `header`, which is stored last and in release order. The device
- * takes packets in order, so headers behind the first may be valid already.
- */
-static inline void rig_ring_publish_header16(struct rig_ring *ring, le16 *header, le16 valid)
-{
-	ring->published = ring->filled;
-	rig_to_device(); /* the packets before the word that says they are there */
-	__atomic_store_n((RIG_FORCE uint16_t *)header, (RIG_FORCE uint16_t)valid, __ATOMIC_RELEASE);
-}
-
-static inline void rig_ring_publish_header32(struct rig_ring *ring, le32 *header, le32 valid)
-{
-	ring->published = ring->filled;
-	rig_to_device(); /* the packets before the word that says they are there */
-	__atomic_store_n((RIG_FORCE uint32_t *)header, (RIG_FORCE uint32_t)valid, __ATOMIC_RELEASE);
 }
 
 /* What is published up to here was used by `value`: not below the value marked before. */
@@ -231,12 +214,5 @@ static inline bool rig_ring_reclaim(struct rig_ring *ring, uint64_t completed)
 		ring->head = end;
 	return any;
 }
-
-/*
- * Free up to the device's read position instead, for rings without values: `raw` is its low `bits` bits,
- * counted in units. -EPROTO: it lies outside what was published, so the device is not to be believed; nothing
- * changed. `bits` is above log2(units), or the full ring looks like the empty one (and is taken for it).
- */
-int rig_ring_reclaim_position(struct rig_ring *ring, uint64_t raw, unsigned bits);
 
 #endif

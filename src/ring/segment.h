@@ -3,7 +3,7 @@
  * A segment of memory that submissions take pieces of in order: launch parameters, descriptors, stamps.
  *
  * Pieces are contiguous: one never straddles the end of the segment. They come back in the order they went,
- * by the same marks as a ring's (marks.h): once a value is complete, so is the use of what was taken up to
+ * by the same marks as a ring's (ring.h): once a value is complete, so is the use of what was taken up to
  * its mark. A submission takes one piece for all it needs and cuts it up itself; then FITS before it means
  * the take succeeds, and any piece up to the whole segment fits sooner or later, because in an empty segment
  * the gap before the end costs nothing.
@@ -18,7 +18,6 @@
 #include <stdint.h>
 
 #include "bits.h"
-#include "marks.h"
 #include "ring.h"
 
 struct rig_segment {
@@ -92,13 +91,6 @@ static inline bool rig_segment_reclaim(struct rig_segment *segment, uint64_t com
 	if (end - segment->head <= segment->tail - segment->head)
 		segment->head = end;
 	return any;
-}
-
-/* Undo takes since `tail` was read from the segment (a submission that failed before its mark). */
-static inline void rig_segment_drop(struct rig_segment *segment, uint64_t tail)
-{
-	/* The first of those takes may have skipped a gap in the empty segment. */
-	segment->tail = segment->tail - tail < segment->tail - segment->head ? tail : segment->head;
 }
 
 #endif

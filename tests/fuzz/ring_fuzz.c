@@ -3,7 +3,6 @@
  * A ring and a segment driven by bytes, beside a map that says which value uses each unit. Nothing in use may
  * be handed out, and what room answers must come true.
  */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "segment.h"
@@ -60,7 +59,7 @@ static void take(struct fuzz *f, const uint8_t *op)
 {
 	uint64_t bytes = op[1] % 40u + 1, align = UINT64_C(1) << op[2] % 7;
 	enum rig_ring_room room = rig_segment_room(&f->segment, bytes, align);
-	uint64_t at, tail = f->segment.tail;
+	uint64_t at;
 
 	f->value++;
 	CHECK(room != RIG_RING_NEVER || bytes > UNITS || align > UNITS);
@@ -70,10 +69,6 @@ static void take(struct fuzz *f, const uint8_t *op)
 	CHECK(at % align == 0 && at + bytes <= UNITS);
 	for (uint64_t i = at; i < at + bytes; i++)
 		CHECK(f->segment_owner[i] <= f->done);
-	if (op[2] & 0x80) {
-		rig_segment_drop(&f->segment, tail);
-		return;
-	}
 	for (uint64_t i = at; i < at + bytes; i++)
 		f->segment_owner[i] = f->value;
 	rig_segment_mark(&f->segment, f->value);
@@ -89,16 +84,6 @@ static void reclaim(struct fuzz *f, const uint8_t *op)
 		return;
 	CHECK(rig_ring_empty(&f->ring));
 	CHECK(rig_segment_room(&f->segment, UNITS, UNITS) == RIG_RING_FITS);
-}
-
-/* What a device may answer as its read position: believed only between head and published. */
-static void read_position(struct fuzz *f, const uint8_t *op)
-{
-	uint64_t head = f->ring.head, ahead = (uint64_t)op[1] + (uint64_t)op[2] * 256;
-	int rc = rig_ring_reclaim_position(&f->ring, (head + ahead) & UINT32_MAX, 32);
-
-	CHECK(rc == (ahead <= f->ring.published - head ? 0 : -EPROTO));
-	f->ring.head = head; /* its values are still in use */
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
@@ -118,10 +103,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 	CHECK(rig_ring_init(&f.ring, &setup) == 0);
 	CHECK(rig_segment_init(&f.segment, UNITS, f.segment_marks, MARKS) == 0);
 	for (size_t at = 1; at + OP_BYTES <= length; at += OP_BYTES) {
-		static void (*const ops[])(struct fuzz *, const uint8_t *) = {
-		        submit, take, reclaim, read_position};
+		static void (*const ops[])(struct fuzz *, const uint8_t *) = {submit, take, reclaim};
 
-		ops[bytes[at] % 4](&f, bytes + at);
+		ops[bytes[at] % 3](&f, bytes + at);
 	}
 	return 0;
 }

@@ -112,29 +112,6 @@ static void a_value_that_used_nothing_does_not_move_a_segment_back(void **state)
 	assert_int_equal(rig_segment_room(&segment, BYTES, 1), RIG_RING_FITS);
 }
 
-static void a_drop_gives_back_also_a_take_that_skipped_a_gap(void **state)
-{
-	struct rig_segment segment;
-	struct rig_mark marks[MARKS];
-	uint64_t at, tail;
-
-	(void)state;
-	begin(&segment, marks);
-	assert_true(rig_segment_take(&segment, 100, 1, &at));
-	tail = segment.tail;
-	assert_true(rig_segment_take(&segment, 100, 1, &at));
-	rig_segment_drop(&segment, tail);
-	assert_int_equal(segment.tail, tail);
-	rig_segment_mark(&segment, 1);
-	rig_segment_reclaim(&segment, 1);
-	tail = segment.tail;
-	assert_true(rig_segment_take(&segment, BYTES, 1, &at));
-	rig_segment_drop(&segment, tail);
-	assert_int_equal(rig_segment_room(&segment, 10, 1), RIG_RING_FITS);
-	assert_int_equal(rig_segment_room(&segment, BYTES, 1), RIG_RING_FITS);
-	assert_true(rig_segment_take(&segment, BYTES, 1, &at));
-}
-
 /* Random takes beside a map of bytes: the value that owns each, or 0. */
 static void random_pieces_never_overlap_what_is_in_use(void **state)
 {
@@ -178,7 +155,6 @@ int main(void)
 	        cmocka_unit_test(a_piece_ends_at_the_end_or_starts_over),
 	        cmocka_unit_test(a_piece_up_to_the_oldest_byte_fits_and_one_more_is_later),
 	        cmocka_unit_test(a_value_that_used_nothing_does_not_move_a_segment_back),
-	        cmocka_unit_test(a_drop_gives_back_also_a_take_that_skipped_a_gap),
 	        cmocka_unit_test(random_pieces_never_overlap_what_is_in_use),
 	};
 

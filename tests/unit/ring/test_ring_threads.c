@@ -17,11 +17,9 @@
  */
 enum { UNITS = 64, MARKS = 16, SUBMISSIONS = 20000, MOST_PACKET = 8, NOP = 0xffff };
 
-static const struct rig_doorbell as_is = {.shift = 0, .bits = 64};
-
 struct shared {
 	uint64_t memory[UNITS];
-	le64 position;      /* atomic */
+	uint64_t position;  /* atomic */
 	uint64_t completed; /* atomic */
 	uint64_t packets;   /* the device's, read after join */
 	bool broken;        /* the device's, read after join */
@@ -66,7 +64,7 @@ static void *run_device(void *arg)
 	uint64_t at = 0;
 
 	while (s->packets < SUBMISSIONS && !s->broken) {
-		uint64_t to = __atomic_load_n((uint64_t *)&s->position, __ATOMIC_ACQUIRE);
+		uint64_t to = __atomic_load_n(&s->position, __ATOMIC_ACQUIRE);
 
 		if (at == to)
 			sched_yield();
@@ -92,7 +90,7 @@ static void submit(struct rig_ring *ring, struct shared *s, uint64_t value)
 	assert_non_null(word);
 	for (uint64_t i = 0; i < units; i++)
 		word[i] = head_word(units, value);
-	rig_ring_publish_position64(ring, &s->position, &as_is);
+	__atomic_store_n(&s->position, rig_ring_publish(ring), __ATOMIC_RELEASE);
 	rig_ring_mark(ring, value);
 }
 
