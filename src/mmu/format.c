@@ -47,14 +47,6 @@ uint64_t rig_mmu_page_bytes(const struct rig_mmu_format *f)
 	return RIG_BIT64(f->level[f->levels - 1].shift);
 }
 
-unsigned rig_mmu_page_shift(const struct rig_mmu_format *f, uint64_t bytes)
-{
-	for (unsigned n = 0; n + 1 < f->levels; n++)
-		if (f->level[n].leaf && RIG_BIT64(f->level[n].shift) <= bytes)
-			return f->level[n].shift;
-	return f->level[f->levels - 1].shift;
-}
-
 int rig_mmu_offset(const struct rig_mmu_format *f, uint64_t va, uint64_t bytes, uint64_t *offset)
 {
 	uint64_t reach = RIG_BIT64(f->va_bits), half = reach >> 1;

@@ -18,7 +18,8 @@ static uint64_t leaf_count(const struct rig_mmu_level *level, const struct span 
 	return rig_min_u64(span->bytes >> level->shift, entries_of(level) - index_of(level, span->offset));
 }
 
-int rig_mmu_map_plan(struct rig_mmu_space *space, const struct table *t, unsigned n, struct span span,
+/* Count the tables that mapping `span` under `t` (NULL: a table yet to be made) needs. -EEXIST. */
+static int plan(struct rig_mmu_space *space, const struct table *t, unsigned n, struct span span,
         uint64_t need[RIG_MMU_MAX_LEVELS])
 {
 	const struct rig_mmu_level *level = level_of(space, n);
@@ -47,7 +48,7 @@ int rig_mmu_map_plan(struct rig_mmu_space *space, const struct table *t, unsigne
 		part.bytes = under_entry(level, &span);
 		/* Nothing overlaps in a new table, and one of the last level needs no others. */
 		if (child || n + 2 < space->format->levels) {
-			rc = rig_mmu_map_plan(space, child, n + 1, part, need);
+			rc = plan(space, child, n + 1, part, need);
 			if (rc)
 				return rc;
 		}
@@ -90,7 +91,9 @@ static void store_alike(struct rig_mmu_space *space, struct table *t, struct rig
 			t->slots[run->first + k].entry = run->value + k * run->stride;
 }
 
-void rig_mmu_map_store_leaves(
+/* Store pages of the span into entries first .. first + count - 1 in the largest contiguous blocks; counts
+ * nothing. */
+static void store_leaves(
         struct rig_mmu_space *space, struct table *t, uint64_t first, uint64_t count, const struct span *span)
 {
 	const struct rig_mmu_level *level = level_of(space, t->level);
@@ -107,7 +110,8 @@ void rig_mmu_map_store_leaves(
 	}
 }
 
-void rig_mmu_map_link(struct rig_mmu_space *space, const struct table *t, uint64_t i)
+/* Store the entry that leads to a child. */
+static void link_child(struct rig_mmu_space *space, const struct table *t, uint64_t i)
 {
 	struct table *child = t->slots[i].child;
 	struct rig_mmu_run run = {
@@ -127,13 +131,13 @@ static void link_new(struct rig_mmu_space *space, const struct table *t, uint64_
 		space->memory.barrier(space->memory.arg);
 	for (uint64_t i = first; i < end; i++)
 		if (is_present(t, i) && !is_leaf(t, i) && !t->slots[i].child->linked)
-			rig_mmu_map_link(space, t, i);
+			link_child(space, t, i);
 }
 
 static void add_leaves(
         struct rig_mmu_space *space, struct table *t, uint64_t i, uint64_t count, const struct span *span)
 {
-	rig_mmu_map_store_leaves(space, t, i, count, span);
+	store_leaves(space, t, i, count, span);
 	rig_mmu_bits_set(t->present, i, count);
 	if (t->leaf)
 		rig_mmu_bits_set(t->leaf, i, count);
@@ -150,7 +154,8 @@ static void add_child(struct rig_mmu_space *space, struct table *t, uint64_t i)
 	space->stats.tables++;
 }
 
-void rig_mmu_map_fill(struct rig_mmu_space *space, struct table *t, struct span span)
+/* Do it, with a stock that plan() counted. */
+static void fill(struct rig_mmu_space *space, struct table *t, struct span span)
 {
 	const struct rig_mmu_level *level = level_of(space, t->level);
 	uint64_t first = index_of(level, span.offset), end = first;
@@ -172,7 +177,7 @@ void rig_mmu_map_fill(struct rig_mmu_space *space, struct table *t, struct span 
 			made = true;
 		}
 		part.bytes = under_entry(level, &span);
-		rig_mmu_map_fill(space, t->slots[end].child, part);
+		fill(space, t->slots[end].child, part);
 		advance(&span, part.bytes);
 		end++;
 	}
@@ -210,12 +215,12 @@ int rig_mmu_map(struct rig_mmu_space *space, uint64_t va, uint64_t pa, uint64_t 
 	rc = check_map(space, &span, va);
 	if (rc)
 		return rc;
-	rc = rig_mmu_map_plan(space, space->root, 0, span, need);
+	rc = plan(space, space->root, 0, span, need);
 	if (rc)
 		return rc;
 	rc = rig_mmu_stock_fill(space, need);
 	if (rc)
 		return rc;
-	rig_mmu_map_fill(space, space->root, span);
+	fill(space, space->root, span);
 	return 0;
 }

@@ -89,7 +89,7 @@ int rig_mmu_map(struct rig_mmu_space *space, uint64_t va, uint64_t pa, uint64_t 
 
 /*
  * Unmap exactly [va, va + bytes), which may span several maps or be a part of one.
- * -EINVAL: as rig_mmu_map, or the range cuts a page (or a contiguous block) in two: rig_mmu_split first.
+ * -EINVAL: as rig_mmu_map, or the range cuts a page (or a contiguous block) in two.
  * -ENOENT: something in the range is not mapped. A failure has changed nothing.
  *
  * The device may use the old translations, and walk tables that became empty, until its caches are
@@ -103,14 +103,6 @@ uint64_t rig_mmu_stamp(const struct rig_mmu_space *space);
 
 /* The device was invalidated after the unmap of this stamp: free the tables it and earlier ones emptied. */
 void rig_mmu_reap(struct rig_mmu_space *space, uint64_t stamp);
-
-/*
- * Make `va` a boundary between pages: a larger page (or contiguous block) across it is replaced by smaller
- * ones with the same translation. Not mapped there: nothing to do. The device may mix old and new entries,
- * which agree; invalidate before changing either side. -EINVAL (va), -ENOMEM, or the error of alloc: every
- * translation is as before.
- */
-int rig_mmu_split(struct rig_mmu_space *space, uint64_t va);
 
 struct rig_mmu_stats {
 	uint64_t pages[RIG_MMU_MAX_LEVELS]; /* mapped, by level */

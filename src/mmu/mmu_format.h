@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How one kind of device spells its page tables, and a walker that reads them.
+ * How one kind of device spells its page tables.
  *
  * A format is a table of levels, root first, and functions that turn an address and flags into an entry and
  * back. The rest of src/mmu knows entries only through it. All of it is constant data and pure functions:
@@ -83,38 +83,10 @@ uint64_t rig_mmu_table_bytes(const struct rig_mmu_format *format, unsigned level
 /* Bytes of the smallest page. */
 uint64_t rig_mmu_page_bytes(const struct rig_mmu_format *format);
 
-/* log2 of the largest page that is at most `bytes`; of the smallest page if none is. */
-unsigned rig_mmu_page_shift(const struct rig_mmu_format *format, uint64_t bytes);
-
 /*
  * [va, va + bytes) as an offset into the root's reach. -EINVAL: empty, outside va_bits, not canonical, or
  * across the canonical hole. The last page of 2^64 is allowed where addresses are sign-extended.
  */
 int rig_mmu_offset(const struct rig_mmu_format *format, uint64_t va, uint64_t bytes, uint64_t *offset);
-
-/* Reads one table entry (format->entry_bytes, host-endian result) at `pa`. 0 or a negative errno. */
-typedef int rig_mmu_load(void *arg, uint64_t pa, uint64_t *entry);
-
-/* What a walk saw, also when it failed. */
-struct rig_mmu_walked {
-	unsigned level;                     /* of the last entry read */
-	unsigned reads;                     /* entries read: raw[0 .. reads) are valid */
-	uint64_t raw[RIG_MMU_MAX_LEVELS];   /* as loaded */
-	uint64_t table[RIG_MMU_MAX_LEVELS]; /* pa of each table */
-	unsigned page_shift;                /* success: log2 of the page's bytes */
-	unsigned fragment;                  /* success */
-	uint64_t pa;                        /* success: of `va` itself */
-	uint64_t flags;                     /* success */
-};
-
-/*
- * Translate `va` by reading the tables from `root` down, for tests and for diagnosis of a fault. The tables
- * may be hostile: at most one load a level, and nothing is believed beyond what the format decodes. -EINVAL
- * (va outside the format), -ENOENT (nothing mapped; `level` says where it ended), -EILSEQ (an entry the
- * device would reject: bad bits, a page where none may be, a page or table that is not aligned), or the error
- * of `load`.
- */
-int rig_mmu_walk(const struct rig_mmu_format *format, uint64_t root, uint64_t va, rig_mmu_load *load,
-        void *arg, struct rig_mmu_walked *walked);
 
 #endif

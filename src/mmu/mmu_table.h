@@ -110,18 +110,6 @@ void rig_mmu_table_store_none(
 int rig_mmu_stock_fill(struct rig_mmu_space *space, const uint64_t need[RIG_MMU_MAX_LEVELS]);
 struct table *rig_mmu_stock_take(struct rig_mmu_space *space, unsigned level);
 
-/* Count the tables that mapping `span` under `t` (NULL: a table yet to be made) needs. -EEXIST. */
-int rig_mmu_map_plan(struct rig_mmu_space *space, const struct table *t, unsigned level, struct span span,
-        uint64_t need[RIG_MMU_MAX_LEVELS]);
-/* Do it, with a stock that rig_mmu_map_plan counted. */
-void rig_mmu_map_fill(struct rig_mmu_space *space, struct table *t, struct span span);
-/* Store pages of the span into entries first .. first + count - 1 in the largest contiguous blocks; counts
- * nothing. */
-void rig_mmu_map_store_leaves(struct rig_mmu_space *space, struct table *t, uint64_t first, uint64_t count,
-        const struct span *span);
-/* Store the entry that leads to a child. */
-void rig_mmu_map_link(struct rig_mmu_space *space, const struct table *t, uint64_t i);
-
 /* log2 of the entries in the contiguous block of page entry i. */
 unsigned rig_mmu_table_fragment(const struct rig_mmu_space *space, const struct table *t, uint64_t i);
 

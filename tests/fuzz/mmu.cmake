@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-foreach(target IN ITEMS mmu_walk_fuzz mmu_map_fuzz)
-  rig_fuzz(${target} SOURCES ${target}.c LINKS folder_mmu CORPUS corpus/${target})
-  target_include_directories(${target}_corpus PRIVATE "${CMAKE_SOURCE_DIR}/tests/unit/mmu")
+rig_fuzz(mmu_map_fuzz SOURCES mmu_map_fuzz.c LINKS folder_mmu)
+foreach(target IN ITEMS mmu_map_fuzz mmu_map_fuzz_corpus)
   if(TARGET ${target})
     target_include_directories(${target} PRIVATE "${CMAKE_SOURCE_DIR}/tests/unit/mmu")
   endif()

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "mmu.h"
+#include "mmu_walk.h"
 
 /* One encoding for tiny and blocks. */
 #define FAKE_VALID       UINT64_C(1)

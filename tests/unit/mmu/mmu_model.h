@@ -34,22 +34,22 @@ static inline uint64_t model_va(const struct model *m, unsigned page)
 	return m->format->sign_extended && page >= FAKE_PAGES / 2 ? va | ~rig_mask64(m->format->va_bits) : va;
 }
 
-static inline bool model_same(const struct model_page *page, int rc, const struct rig_mmu_walked *w)
+static inline bool model_same(const struct model_page *page, int rc, const struct mmu_walked *w)
 {
 	if (!page->mapped)
 		return rc == -ENOENT;
 	return rc == 0 && w->pa == page->pa && w->flags == page->flags;
 }
 
-static inline int model_walk(const struct model *m, unsigned page, struct rig_mmu_walked *w)
+static inline int model_walk(const struct model *m, unsigned page, struct mmu_walked *w)
 {
-	return rig_mmu_walk(m->format, rig_mmu_root(m->space), model_va(m, page), fake_load, m->memory, w);
+	return mmu_walk(m->format, rig_mmu_root(m->space), model_va(m, page), fake_load, m->memory, w);
 }
 
 static inline void model_after_store(void *arg)
 {
 	const struct model *m = arg;
-	struct rig_mmu_walked w;
+	struct mmu_walked w;
 
 	if (!m->space) /* the root is being cleared */
 		return;
@@ -64,7 +64,7 @@ static inline void model_after_store(void *arg)
  * bytes. */
 static inline unsigned model_unit(const struct model *m, unsigned page)
 {
-	struct rig_mmu_walked w, other;
+	struct mmu_walked w, other;
 	unsigned unit, pages, first;
 
 	MODEL_CHECK(model_walk(m, page, &w) == 0);
@@ -92,7 +92,7 @@ static inline bool model_cut(const struct model *m, unsigned page)
 static inline void model_check(struct model *m)
 {
 	struct rig_mmu_stats stats;
-	struct rig_mmu_walked w;
+	struct mmu_walked w;
 	uint64_t bytes = 0, counted = 0;
 
 	fake_flush(m->memory);
@@ -131,7 +131,7 @@ static inline unsigned model_largest(
 static inline void model_check_largest(const struct model *m, unsigned first, unsigned count, uint64_t pa)
 {
 	for (unsigned page = first; page < first + count; page++) {
-		struct rig_mmu_walked w;
+		struct mmu_walked w;
 		unsigned want = m->format->levels - 1;
 
 		MODEL_CHECK(model_walk(m, page, &w) == 0);
@@ -196,15 +196,6 @@ static inline void model_unmap(struct model *m, unsigned first, unsigned count)
 	MODEL_CHECK(valid && !hole && !cut);
 }
 
-static inline void model_split(struct model *m, unsigned page)
-{
-	int rc = rig_mmu_split(m->space, model_va(m, page));
-
-	fake_flush(m->memory);
-	MODEL_CHECK(rc == 0 || (rc == -ENOBUFS && m->memory->failed));
-	MODEL_CHECK(rc || !model_cut(m, page));
-}
-
 static inline void model_open(
         struct model *m, const struct rig_mmu_format *format, struct fake_memory *memory, bool lazy)
 {
@@ -254,8 +245,6 @@ static inline void model_step(struct model *m, const uint8_t *op)
 		model_unmap(m, first, count);
 		break;
 	case 5:
-		model_split(m, first);
-		break;
 	case 6:
 		rig_mmu_reap(m->space, rig_mmu_stamp(m->space) - op[1] % 3);
 		break;

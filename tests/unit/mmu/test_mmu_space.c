@@ -38,8 +38,8 @@ static void finish(struct rig_mmu_space *space)
 /* log2 of the page at va; 0 if none. The translation must be to `pa` with `flags`. */
 static unsigned page_at(const struct rig_mmu_space *space, uint64_t va, uint64_t pa, uint64_t flags)
 {
-	struct rig_mmu_walked w;
-	int rc = rig_mmu_walk(&fake_sv48, rig_mmu_root(space), va, fake_load, &memory, &w);
+	struct mmu_walked w;
+	int rc = mmu_walk(&fake_sv48, rig_mmu_root(space), va, fake_load, &memory, &w);
 
 	if (rc == -ENOENT)
 		return 0;
@@ -168,8 +168,6 @@ static void what_the_format_cannot_say_is_refused(void **state)
 	assert_int_equal(rig_mmu_unmap(space, VA, 0), -EINVAL);
 	assert_int_equal(rig_mmu_unmap(space, VA + 1, K4), -EINVAL);
 	assert_int_equal(rig_mmu_unmap(space, VA, K4 - 1), -EINVAL);
-	assert_int_equal(rig_mmu_split(space, VA + 1), -EINVAL);
-	assert_int_equal(rig_mmu_split(space, half), -EINVAL);
 	finish(space);
 }
 
@@ -216,7 +214,7 @@ static void unmapping_what_is_not_mapped_answers_ENOENT_and_changes_nothing(void
 	finish(space);
 }
 
-static void a_part_of_a_large_page_is_unmapped_only_after_a_split(void **state)
+static void a_part_of_a_large_page_is_not_unmapped(void **state)
 {
 	struct rig_mmu_space *space = begin(&fake_sv48);
 
@@ -224,19 +222,9 @@ static void a_part_of_a_large_page_is_unmapped_only_after_a_split(void **state)
 	assert_int_equal(rig_mmu_map(space, VA, 4 * G1, G1, RWU), 0);
 	assert_int_equal(rig_mmu_unmap(space, VA, K4), -EINVAL);
 	assert_int_equal(rig_mmu_unmap(space, VA + G1 - K4, K4), -EINVAL);
-	assert_int_equal(rig_mmu_split(space, VA), 0);
-	assert_int_equal(rig_mmu_split(space, VA + G1), 0);
 	assert_int_equal(page_at(space, VA, 4 * G1, RWU), 30);
-	assert_int_equal(rig_mmu_split(space, VA + M2 + K4), 0);
-	assert_int_equal(page_at(space, VA, 4 * G1, RWU), 21);
-	assert_int_equal(page_at(space, VA + M2, 4 * G1 + M2, RWU), 12);
-	assert_int_equal(page_at(space, VA + 2 * M2, 4 * G1 + 2 * M2, RWU), 21);
-	assert_int_equal(page_at(space, VA + G1 - 1, 5 * G1 - 1, RWU), 21);
 	assert_int_equal(stats_of(space).bytes, G1);
-	assert_int_equal(rig_mmu_unmap(space, VA, M2 + K4), 0);
-	assert_int_equal(page_at(space, VA + M2, 0, 0), 0);
-	assert_int_equal(page_at(space, VA + M2 + K4, 4 * G1 + M2 + K4, RWU), 12);
-	assert_int_equal(rig_mmu_unmap(space, VA + M2 + K4, G1 - M2 - K4), 0);
+	assert_int_equal(rig_mmu_unmap(space, VA, G1), 0);
 	finish(space);
 }
 
@@ -285,9 +273,7 @@ static int run(struct rig_mmu_space *space, unsigned *done)
 		if (rc)
 			return rc;
 	}
-	rc = rig_mmu_split(space, VA + G1 + M2 + K4);
-	*done += !rc;
-	return rc;
+	return 0;
 }
 
 static void check_steps(struct rig_mmu_space *space, unsigned done)
@@ -296,8 +282,6 @@ static void check_steps(struct rig_mmu_space *space, unsigned done)
 	assert_int_equal(page_at(space, VA + G1 - K4, G1 - K4, RW), done > 1 ? 12 : 0);
 	assert_int_equal(page_at(space, VA + 2 * G1, 2 * G1, RW), done > 1 ? 12 : 0);
 	assert_int_equal(page_at(space, VA + 8 * G1, M2 + K4, RW), done > 2 ? 12 : 0);
-	if (done > 1) /* translated the same whether split, half split or not */
-		assert_true(page_at(space, VA + G1 + M2, G1 + M2, RW) >= 12);
 	assert_int_equal(stats_of(space).bytes,
 	        (done > 0 ? K4 : 0) + (done > 1 ? G1 + 2 * K4 : 0) + (done > 2 ? 3 * M2 : 0));
 	assert_int_equal(stats_of(space).tables, memory.in_use);
@@ -324,7 +308,7 @@ static void when_the_kth_table_cannot_be_allocated_everything_is_as_before(void 
 		if (!memory.failed)
 			break;
 	}
-	assert_true(k > 12);
+	assert_true(k > 10); /* the ten tables of the scenario failed once each */
 }
 
 static void when_the_kth_heap_block_cannot_be_allocated_everything_is_as_before(void **state)
@@ -399,7 +383,7 @@ int main(void)
 	        cmocka_unit_test(what_the_format_cannot_say_is_refused),
 	        cmocka_unit_test(an_overlap_by_one_page_is_refused_and_changes_nothing),
 	        cmocka_unit_test(unmapping_what_is_not_mapped_answers_ENOENT_and_changes_nothing),
-	        cmocka_unit_test(a_part_of_a_large_page_is_unmapped_only_after_a_split),
+	        cmocka_unit_test(a_part_of_a_large_page_is_not_unmapped),
 	        cmocka_unit_test(emptied_tables_stay_until_their_unmap_is_confirmed),
 	        cmocka_unit_test(when_the_kth_table_cannot_be_allocated_everything_is_as_before),
 	        cmocka_unit_test(when_the_kth_heap_block_cannot_be_allocated_everything_is_as_before),
