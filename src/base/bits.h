@@ -52,16 +52,6 @@ static inline bool rig_add_u64(uint64_t a, uint64_t b, uint64_t *sum)
 	return true;
 }
 
-static inline bool rig_mul_u64(uint64_t a, uint64_t b, uint64_t *product)
-{
-	uint64_t r;
-
-	if (__builtin_mul_overflow(a, b, &r))
-		return false;
-	*product = r;
-	return true;
-}
-
 /* `align` is a power of two in this function and the two below. */
 static inline bool rig_is_aligned(uint64_t v, uint64_t align)
 {

@@ -9,21 +9,6 @@
 
 enum { FIRST_ROOM = 8 };
 
-int rig_range_of(uint64_t start, uint64_t bytes, struct rig_range *range)
-{
-	if (bytes == 0 || bytes - 1 > UINT64_MAX - start)
-		return -EINVAL;
-	*range = (struct rig_range){.first = start, .last = start + (bytes - 1)};
-	return 0;
-}
-
-uint64_t rig_range_bytes(const struct rig_range *range)
-{
-	uint64_t less_one = range->last - range->first;
-
-	return less_one == UINT64_MAX ? UINT64_MAX : less_one + 1;
-}
-
 void rig_ranges_fini(struct rig_ranges *set)
 {
 	if (!set)
@@ -46,18 +31,6 @@ static int reserve(struct rig_ranges *set, size_t count)
 		return -ENOMEM;
 	set->at = at;
 	set->room = room;
-	return 0;
-}
-
-int rig_ranges_copy(struct rig_ranges *set, const struct rig_ranges *from)
-{
-	int rc = reserve(set, from->count);
-
-	if (rc)
-		return rc;
-	if (from->count)
-		memmove(set->at, from->at, from->count * sizeof(*set->at));
-	set->count = from->count;
 	return 0;
 }
 
@@ -134,67 +107,6 @@ int rig_ranges_sub(struct rig_ranges *set, uint64_t first, uint64_t last)
 	return 0;
 }
 
-int rig_ranges_clip(struct rig_ranges *set, uint64_t first, uint64_t last)
-{
-	size_t from, to;
-
-	if (last < first)
-		return -EINVAL;
-	from = seek(set, first);
-	for (to = from; to < set->count && set->at[to].first <= last; to++)
-		;
-	replace(set, to, set->count, NULL, 0);
-	replace(set, 0, from, NULL, 0);
-	if (set->count) {
-		set->at[0].first = rig_max_u64(set->at[0].first, first);
-		set->at[set->count - 1].last = rig_min_u64(set->at[set->count - 1].last, last);
-	}
-	return 0;
-}
-
-int rig_ranges_intersect(struct rig_ranges *set, const struct rig_ranges *with)
-{
-	struct rig_ranges both = {0};
-	size_t i = 0, j = 0;
-	int rc;
-
-	/* Each step leaves one range behind, so there are fewer common parts than ranges. */
-	rc = reserve(&both, set->count + with->count + 1);
-	if (rc)
-		return rc;
-	if (!both.at) /* more ranges than a size can count */
-		return -ENOMEM;
-	while (i < set->count && j < with->count) {
-		const struct rig_range *a = &set->at[i], *b = &with->at[j];
-		uint64_t first = rig_max_u64(a->first, b->first);
-		uint64_t last = rig_min_u64(a->last, b->last);
-
-		if (first <= last)
-			both.at[both.count++] = (struct rig_range){.first = first, .last = last};
-		if (a->last <= b->last)
-			i++;
-		else
-			j++;
-	}
-	rig_ranges_fini(set);
-	*set = both;
-	return 0;
-}
-
-bool rig_ranges_contains(const struct rig_ranges *set, uint64_t first, uint64_t last)
-{
-	size_t i = seek(set, first);
-
-	return last >= first && i < set->count && set->at[i].first <= first && last <= set->at[i].last;
-}
-
-bool rig_ranges_overlaps(const struct rig_ranges *set, uint64_t first, uint64_t last)
-{
-	size_t i = seek(set, first);
-
-	return last >= first && i < set->count && set->at[i].first <= last;
-}
-
 int rig_ranges_fit(const struct rig_ranges *set, const struct rig_ranges_want *want, uint64_t *start)
 {
 	uint64_t align = want->align ? want->align : 1;
@@ -214,14 +126,4 @@ int rig_ranges_fit(const struct rig_ranges *set, const struct rig_ranges_want *w
 		}
 	}
 	return -ENOSPC;
-}
-
-uint64_t rig_ranges_bytes(const struct rig_ranges *set)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < set->count; i++)
-		if (!rig_add_u64(sum, rig_range_bytes(&set->at[i]), &sum))
-			return UINT64_MAX;
-	return sum;
 }

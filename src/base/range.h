@@ -11,7 +11,6 @@
 #ifndef RIG_RANGE_H
 #define RIG_RANGE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,12 +18,6 @@ struct rig_range {
 	uint64_t first;
 	uint64_t last; /* inclusive; >= first */
 };
-
-/* [start, start + bytes) as a range. -EINVAL: bytes is 0, or the end lies beyond 2^64. */
-int rig_range_of(uint64_t start, uint64_t bytes, struct rig_range *range);
-
-/* Number of addresses; the whole space counts as UINT64_MAX. */
-uint64_t rig_range_bytes(const struct rig_range *range);
 
 /* A zeroed set is an empty set. */
 struct rig_ranges {
@@ -36,20 +29,9 @@ struct rig_ranges {
 /* Release the array; the set is empty again. NULL is allowed. */
 void rig_ranges_fini(struct rig_ranges *set);
 
-/* Make `set` (initialised) equal to `from`. -ENOMEM. */
-int rig_ranges_copy(struct rig_ranges *set, const struct rig_ranges *from);
-
-/* Union with, difference from and intersection with first..last. -EINVAL (last < first), -ENOMEM. */
+/* Union with and difference from first..last. -EINVAL (last < first), -ENOMEM. */
 int rig_ranges_add(struct rig_ranges *set, uint64_t first, uint64_t last);
 int rig_ranges_sub(struct rig_ranges *set, uint64_t first, uint64_t last);
-int rig_ranges_clip(struct rig_ranges *set, uint64_t first, uint64_t last);
-
-/* Keep in `set` only what is also in `with`. -ENOMEM. */
-int rig_ranges_intersect(struct rig_ranges *set, const struct rig_ranges *with);
-
-/* Every, or any, address of first..last is in the set (false where last < first). */
-bool rig_ranges_contains(const struct rig_ranges *set, uint64_t first, uint64_t last);
-bool rig_ranges_overlaps(const struct rig_ranges *set, uint64_t first, uint64_t last);
 
 /* What to look for. */
 struct rig_ranges_want {
@@ -62,8 +44,5 @@ struct rig_ranges_want {
 /* Lowest start that fits. Changes nothing: the caller subtracts what it takes. -EINVAL (bytes 0, align no
  * power of two), -ENOSPC (no such place). */
 int rig_ranges_fit(const struct rig_ranges *set, const struct rig_ranges_want *want, uint64_t *start);
-
-/* Sum of all ranges, saturated at UINT64_MAX. */
-uint64_t rig_ranges_bytes(const struct rig_ranges *set);
 
 #endif

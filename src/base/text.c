@@ -63,8 +63,3 @@ void rig_text_add_key(struct rig_text *text, const char *name)
 	for (; *name; name++)
 		rig_text_addf(text, "%c", key_char(*name));
 }
-
-const char *rig_text_str(const struct rig_text *text)
-{
-	return text && text->size ? text->at : "";
-}

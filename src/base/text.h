@@ -36,7 +36,4 @@ void rig_text_add_errno(struct rig_text *text, int error);
    all else. "bytes read" is "bytes_read". */
 void rig_text_add_key(struct rig_text *text, const char *name);
 
-/* The text so far; "" for NULL or no buffer. Valid while the buffer is. */
-const char *rig_text_str(const struct rig_text *text);
-
 #endif

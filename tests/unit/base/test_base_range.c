@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "allocs.h"
-#include "range.h"
+#include "range_look.h"
 
 #define LAST UINT64_MAX
 
@@ -29,8 +29,8 @@ static void ranges_that_touch_become_one(void **state)
 	assert_int_equal(set.count, 2);
 	assert_int_equal(rig_ranges_add(&set, 19, 19), 0);
 	assert_int_equal(set.count, 1);
-	assert_true(rig_ranges_contains(&set, 0, 29));
-	assert_false(rig_ranges_contains(&set, 0, 30));
+	assert_true(ranges_contain(&set, 0, 29));
+	assert_false(ranges_contain(&set, 0, 30));
 	rig_ranges_fini(&set);
 	rig_ranges_fini(NULL);
 }
@@ -41,13 +41,11 @@ static void the_whole_space_is_a_range(void **state)
 
 	(void)state;
 	assert_int_equal(rig_ranges_add(&set, 0, LAST), 0);
-	assert_int_equal(rig_ranges_bytes(&set), UINT64_MAX);
 	assert_int_equal(rig_ranges_sub(&set, 0, 0), 0);
 	assert_int_equal(rig_ranges_sub(&set, LAST, LAST), 0);
-	assert_true(rig_ranges_contains(&set, 1, LAST - 1));
-	assert_int_equal(rig_ranges_bytes(&set), LAST - 1);
-	assert_false(rig_ranges_overlaps(&set, 0, 0));
-	assert_false(rig_ranges_overlaps(&set, LAST, LAST));
+	assert_true(ranges_contain(&set, 1, LAST - 1));
+	assert_false(ranges_overlap(&set, 0, 0));
+	assert_false(ranges_overlap(&set, LAST, LAST));
 	assert_int_equal(rig_ranges_add(&set, LAST, LAST), 0);
 	assert_int_equal(rig_ranges_add(&set, 0, 0), 0);
 	assert_int_equal(set.count, 1);
@@ -57,17 +55,10 @@ static void the_whole_space_is_a_range(void **state)
 static void a_backward_range_is_refused(void **state)
 {
 	struct rig_ranges set = {0};
-	struct rig_range range;
 
 	(void)state;
 	assert_int_equal(rig_ranges_add(&set, 2, 1), -EINVAL);
 	assert_int_equal(rig_ranges_sub(&set, 2, 1), -EINVAL);
-	assert_int_equal(rig_ranges_clip(&set, 2, 1), -EINVAL);
-	assert_false(rig_ranges_contains(&set, 2, 1));
-	assert_int_equal(rig_range_of(5, 0, &range), -EINVAL);
-	assert_int_equal(rig_range_of(LAST, 2, &range), -EINVAL);
-	assert_int_equal(rig_range_of(LAST, 1, &range), 0);
-	assert_int_equal(range.last, LAST);
 }
 
 static void a_fit_is_the_lowest_one_that_meets_alignment_bound_and_mask(void **state)
@@ -117,7 +108,7 @@ static void assert_same(const struct rig_ranges *set, const bool *model, bool to
 	for (unsigned i = 0; i < UNIVERSE; i++) {
 		uint64_t at = address(top, i);
 
-		assert_int_equal(rig_ranges_contains(set, at, at), model[i]);
+		assert_int_equal(ranges_contain(set, at, at), model[i]);
 	}
 	for (size_t i = 1; i < set->count; i++)
 		assert_true(set->at[i].first - 1 > set->at[i - 1].last);
@@ -127,16 +118,14 @@ static void change(struct rig_ranges *set, bool *model, bool top)
 {
 	unsigned a = (unsigned)rand() % UNIVERSE, b = (unsigned)rand() % UNIVERSE;
 	unsigned low = a < b ? a : b, high = a < b ? b : a;
-	unsigned what = (unsigned)rand() % 16;
+	bool add = rand() % 2;
 
 	for (unsigned i = 0; i < UNIVERSE; i++) {
 		bool in = i >= low && i <= high;
 
-		model[i] = what == 0 ? model[i] && in : what % 2 ? model[i] || in : model[i] && !in;
+		model[i] = add ? model[i] || in : model[i] && !in;
 	}
-	if (what == 0)
-		assert_int_equal(rig_ranges_clip(set, address(top, low), address(top, high)), 0);
-	else if (what % 2)
+	if (add)
 		assert_int_equal(rig_ranges_add(set, address(top, low), address(top, high)), 0);
 	else
 		assert_int_equal(rig_ranges_sub(set, address(top, low), address(top, high)), 0);
@@ -147,24 +136,14 @@ static void random_changes_agree_with_a_set_of_addresses_at_both_ends(void **sta
 	(void)state;
 	srand(1);
 	for (int top = 0; top < 2; top++) {
-		struct rig_ranges set = {0}, other = {0};
-		bool model[UNIVERSE] = {false}, second[UNIVERSE] = {false};
+		struct rig_ranges set = {0};
+		bool model[UNIVERSE] = {false};
 
 		for (unsigned n = 0; n < 3000; n++) {
 			change(&set, model, top);
-			change(&other, second, top);
 			assert_same(&set, model, top);
-			if (n % 10)
-				continue;
-			assert_int_equal(rig_ranges_intersect(&set, &other), 0);
-			for (unsigned i = 0; i < UNIVERSE; i++)
-				model[i] = model[i] && second[i];
-			assert_same(&set, model, top);
-			assert_int_equal(rig_ranges_copy(&set, &other), 0);
-			memcpy(model, second, sizeof(model));
 		}
 		rig_ranges_fini(&set);
-		rig_ranges_fini(&other);
 	}
 }
 
@@ -192,7 +171,7 @@ static void a_change_without_memory_leaves_the_set(void **state)
 		assert_int_equal(rc, -ENOMEM);
 		count = set.count;
 		for (size_t i = 0; i < count; i++)
-			assert_true(rig_ranges_contains(&set, i * 10, i * 10 + 5));
+			assert_true(ranges_contain(&set, i * 10, i * 10 + 5));
 		rig_ranges_fini(&set);
 	}
 	test_allocs_fail_at(0);

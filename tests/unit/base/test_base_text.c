@@ -18,10 +18,10 @@ static void pieces_are_appended_in_order(void **state)
 
 	(void)state;
 	rig_text_init(&text, buffer, sizeof(buffer));
-	assert_string_equal(rig_text_str(&text), "");
+	assert_string_equal(buffer, "");
 	rig_text_addf(&text, "BAR%d", 2);
 	rig_text_addf(&text, " is %s", "small");
-	assert_string_equal(rig_text_str(&text), "BAR2 is small");
+	assert_string_equal(buffer, "BAR2 is small");
 	assert_false(text.cut);
 }
 
@@ -53,9 +53,7 @@ static void no_buffer_takes_everything_and_keeps_nothing(void **state)
 	(void)state;
 	rig_text_init(&text, NULL, 100);
 	rig_text_addf(&text, "%s", "lost");
-	assert_string_equal(rig_text_str(&text), "");
 	rig_text_addf(NULL, "%s", "lost");
-	assert_string_equal(rig_text_str(NULL), "");
 }
 
 static void an_error_is_named_by_either_sign(void **state)
