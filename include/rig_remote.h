@@ -6,7 +6,8 @@
  *   agent    rig-agent, a process on another machine that opens devices there for controllers.
  *   job      this process, its *controller*, and one agent on each of some machines, connected with each
  *            other. Every connection proves the job's key both ways before anything else and is encrypted and
- *            authenticated from then on. The key is proven, not which of the machines that have it answers.
+ *            authenticated from then on. This shows that the other
+ *            side has the key; it does not show which machine it is, among those that have the key.
  *   machine  named as it is dialled, "HOST:PORT" ("[V6]:PORT").
  *   proxy    a device of this process that stands for one of a machine's: "CPU@HOST:PORT" its memory,
  *            "RVX1:0@HOST:PORT" a board, as its agent names them. It opens there on first use, by an opener
@@ -24,10 +25,10 @@
  *   - rig_capability(device, &rig_remote_key) is its record (rig_remote_abi.h).
  *
  * Failure
- *   A device that is lost there is that device's loss. The job fails as a whole, once, with the first cause
- *   as the reason everywhere: a connection that ends or is silent, a message that is none. Then every proxy
- *   of the job is lost with that reason, agents stop their part, and nothing waits any longer. There is no
- *   reconnecting: connect anew.
+ *   When a device is lost on its machine, only its proxy is lost. A connection that ends, falls silent or
+ *   carries a malformed message ends the whole job: every proxy is lost, and the first cause is the reason
+ *   that all of them give. Agents stop the work they run for the job, and calls that wait return. A job does
+ *   not reconnect: connect again.
  *
  * Functions return 0 or a negative errno with the reason in rig_error(), and may be called from any thread.
  * A forked child inherits no job: its devices are lost there.
