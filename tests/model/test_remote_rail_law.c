@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "draw.h"
 #include "rail_pair.h"
 #include "rail_private.h"
 #ifdef RAIL_DELAYED
@@ -47,16 +48,6 @@ static void rail_delay_forget(void)
 
 enum { MOST = 128, ROUNDS = 12, COUNTS = 70000 };
 
-struct random {
-	uint64_t state;
-};
-
-static uint32_t draw(struct random *r, uint32_t below)
-{
-	r->state = r->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (uint32_t)((r->state >> 33) % below);
-}
-
 /* One direction of a rail. */
 struct direction {
 	const struct rig_remote_end *from, *to;
@@ -68,7 +59,7 @@ struct direction {
 	bool apart;     /* no two transfers land on one byte */
 	bool failed;    /* atomic: a thread saw the failure value */
 	bool wrong;     /* the model says otherwise */
-	struct random random;
+	uint64_t random;
 	char said[128];
 };
 
@@ -79,11 +70,11 @@ static uint8_t pattern(uint64_t run, size_t i)
 	return (uint8_t)(x >> 37);
 }
 
-static void dawdle(struct random *random)
+static void dawdle(uint64_t *random)
 {
-	if (draw(random, 4))
+	if (test_draw(random, 4))
 		return;
-	for (uint32_t i = draw(random, 20); i; i--)
+	for (uint32_t i = test_draw(random, 20); i; i--)
 		(void)sched_yield();
 }
 
@@ -119,10 +110,10 @@ static void place(struct direction *d, uint64_t run)
 static void *send_runs(void *arg)
 {
 	struct direction *d = arg;
-	struct random random = d->random;
+	uint64_t random = d->random;
 
 	for (uint64_t run = 0; run < d->runs; run++) {
-		bool singly = draw(&random, 2);
+		bool singly = test_draw(&random, 2);
 
 		if (run >= 2) {
 			if (wait_count(d, d->from, RIG_REMOTE_SENT, d->n * (run - 1)))
@@ -175,7 +166,7 @@ static void check_copy(struct direction *d, uint64_t run, uint8_t *model)
 static void *receive_runs(void *arg)
 {
 	struct direction *d = arg;
-	struct random random = {d->random.state + 1};
+	uint64_t random = d->random + 1;
 	uint8_t *model = calloc(2, d->to_bytes ? d->to_bytes : 1);
 
 	for (uint64_t run = 0; run < d->runs && !d->wrong; run++) {
@@ -247,23 +238,23 @@ static bool are_apart(const struct direction *d)
 	return true;
 }
 
-static void draw_transfers(struct direction *d, struct random *random, size_t n)
+static void draw_transfers(struct direction *d, uint64_t *random, size_t n)
 {
 	int64_t at = 0;
-	bool apart = draw(random, 3) != 0;
+	bool apart = test_draw(random, 3) != 0;
 
 	d->n = n;
 	for (size_t j = 0; j < n; j++) {
-		int64_t length = 1 + draw(random, draw(random, 8) ? 1500 : 90000);
+		int64_t length = 1 + test_draw(random, test_draw(random, 8) ? 1500 : 90000);
 
 		if (apart)
-			at += draw(random, 100);
+			at += test_draw(random, 100);
 		d->transfers[j] = (struct rig_remote_transfer){
-		        draw(random, 2000), apart ? at : draw(random, 3000), length};
+		        test_draw(random, 2000), apart ? at : test_draw(random, 3000), length};
 		at += length;
 	}
 	d->apart = are_apart(d);
-	d->random.state = random->state;
+	d->random = *random;
 }
 
 static void begin(struct direction *d, const struct rig_remote_end *from, const struct rig_remote_end *to,
@@ -280,7 +271,7 @@ static void begin(struct direction *d, const struct rig_remote_end *from, const 
 
 static void say_moved(void *arg)
 {
-	struct random random = {rig_now_ns()};
+	uint64_t random = rig_now_ns();
 
 	(void)arg;
 	dawdle(&random);
@@ -335,19 +326,19 @@ static void finish(struct traffic *t)
 static void rails_carry_random_transfers_as_the_model_does(void **state)
 {
 	static const size_t pieces[] = {0, 1000, 4096, 65536};
-	struct random random = {42};
+	uint64_t random = 42;
 
 	for (int round = 0; round < ROUNDS; round++) {
 		static struct traffic traffic;
 		struct rail_pair pair;
 		struct rail_ends ends;
-		size_t n[2] = {draw(&random, 9), draw(&random, 9)};
+		size_t n[2] = {test_draw(&random, 9), test_draw(&random, 9)};
 
 		memset(&traffic, 0, sizeof(traffic));
 		n[0] += !n[0] && !n[1];
 		for (int i = 0; i < 2; i++)
 			draw_transfers(&traffic.d[i], &random, n[i]);
-		open_pair(&pair, state, pieces[draw(&random, 4)]);
+		open_pair(&pair, state, pieces[test_draw(&random, 4)]);
 		assert_int_equal(rail_pair_make(&pair, 1, traffic.d[0].transfers, n[0],
 		                         traffic.d[1].transfers, n[1], &ends),
 		        0);
@@ -365,7 +356,7 @@ static void rails_carry_random_transfers_as_the_model_does(void **state)
 
 static void a_failure_at_any_point_ends_every_wait(void **state)
 {
-	struct random random = {4711};
+	uint64_t random = 4711;
 
 	for (int round = 0; round < ROUNDS; round++) {
 		static struct traffic traffic;
@@ -380,7 +371,7 @@ static void a_failure_at_any_point_ends_every_wait(void **state)
 		        rail_pair_make(&pair, 1, traffic.d[0].transfers, 3, traffic.d[1].transfers, 3, &ends),
 		        0);
 		start(&traffic, &ends, UINT64_MAX / 8);
-		rail_wait(ends.end[round % 2], RIG_REMOTE_ARRIVED, draw(&random, 100));
+		rail_wait(ends.end[round % 2], RIG_REMOTE_ARRIVED, test_draw(&random, 100));
 		for (int i = 0; i < 2; i++)
 			rig_rails_fail(pair.rails[i], "at random");
 		finish(&traffic);
@@ -399,7 +390,7 @@ static void several_rails_of_a_link_do_not_disturb_each_other(void **state)
 	enum { RAILS = 3 };
 	static struct traffic traffic[RAILS];
 	struct rail_ends ends[RAILS];
-	struct random random = {99};
+	uint64_t random = 99;
 	struct rail_pair pair;
 
 	memset(traffic, 0, sizeof(traffic));

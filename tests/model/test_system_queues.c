@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "draw.h"
 #include "raw_sim.h"
 #include "rvx1/packet.h"
 #include "system.h"
@@ -11,12 +12,11 @@
 #define COMPUTE 4u
 #define BYTES   4096u
 
-static uint32_t seed;
+static uint64_t seed;
 
 static uint32_t draw(uint32_t below)
 {
-	seed = seed * 1664525u + 1013904223u;
-	return (seed >> 8) % below;
+	return test_draw(&seed, below);
 }
 
 static uint32_t compute(uint32_t i)

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "draw.h"
 #include "remote_support.h"
 
 enum {
@@ -92,15 +93,6 @@ static int control(void)
 
 static uint64_t numbers;
 
-static uint64_t next_number(void)
-{
-	/* xorshift */
-	numbers ^= numbers << 13;
-	numbers ^= numbers >> 7;
-	numbers ^= numbers << 17;
-	return numbers;
-}
-
 static void kill_models(void)
 {
 	pid_t models[MODELS];
@@ -140,8 +132,8 @@ enum victim { CONTROLLER, AGENT_0, AGENT_1, MODEL, VICTIMS };
 
 static void kill_one(unsigned round, pid_t child)
 {
-	enum victim victim = next_number() % VICTIMS;
-	struct timespec delay = {.tv_nsec = (long)(next_number() % MOST_DELAY_US) * 1000};
+	enum victim victim = test_draw(&numbers, VICTIMS);
+	struct timespec delay = {.tv_nsec = (long)test_draw(&numbers, MOST_DELAY_US) * 1000};
 	int status;
 
 	(void)nanosleep(&delay, NULL);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "draw.h"
 #include "fabric.h"
 #include "rail_delay.h"
 #include "rail_private.h"
@@ -103,12 +104,6 @@ static struct late *late_of(struct rig_conn *conn, bool make)
 	return found;
 }
 
-static uint32_t draw(struct late *l, uint32_t below)
-{
-	l->random = l->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (uint32_t)((l->random >> 33) % below);
-}
-
 static void count_held(struct late *l)
 {
 	__atomic_store_n(&l->held, l->nwrites + l->nevents, __ATOMIC_RELEASE);
@@ -152,7 +147,7 @@ static struct write take_begun(struct late *l, const struct rig_conn_op *op)
    have gone and it has waited for long. However many are held: a reader may be slow. */
 static unsigned pick(struct late *l, const uint64_t *numbers, unsigned n, uint64_t passed)
 {
-	unsigned first = 0, at = draw(l, n), i;
+	unsigned first = 0, at = test_draw(&l->random, n), i;
 
 	for (i = 1; i < n; i++)
 		if (numbers[i] < numbers[first])
@@ -244,7 +239,7 @@ static int read_real(struct late *l)
 int __wrap_rig_conn_read(struct rig_conn *conn, struct rig_conn_event *events, size_t room)
 {
 	struct late *l = late_of(conn, true);
-	unsigned most = draw(l, 4) < GIVE ? draw(l, EVENTS) : 0, given = 0;
+	unsigned most = test_draw(&l->random, 4) < GIVE ? test_draw(&l->random, EVENTS) : 0, given = 0;
 	/* What a slow reader has not taken stays with the provider. */
 	int n = l->nevents < HELD / 2 ? read_real(l) : 0;
 	bool began = false;
@@ -255,7 +250,7 @@ int __wrap_rig_conn_read(struct rig_conn *conn, struct rig_conn_event *events, s
 	}
 	if (began)
 		rig_conn_ring(conn);
-	most = draw(l, 4) < GIVE ? draw(l, (uint32_t)room) + 1 : 0;
+	most = test_draw(&l->random, 4) < GIVE ? test_draw(&l->random, (uint32_t)room) + 1 : 0;
 	while (n >= 0 && given < most && l->nevents)
 		events[given++] = tell_one(l);
 	count_held(l);

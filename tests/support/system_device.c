@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "draw.h"
+
 #define GLOBALS_WORDS 8
 
 int sys_try_open(const char *text, struct rig_device **device)
@@ -156,14 +158,8 @@ void sys_device_works(struct rig_device *device)
 void sys_fill(uint8_t *bytes, size_t count, uint64_t seed)
 {
 	uint64_t state = seed * 0x9e3779b97f4a7c15ull + 1;
-	size_t i;
 
-	for (i = 0; i < count; i++) {
-		state ^= state << 13;
-		state ^= state >> 7;
-		state ^= state << 17;
-		bytes[i] = (uint8_t)state;
-	}
+	test_draw_bytes(&state, bytes, count);
 }
 
 void sys_stats(struct rig_device *device, struct rig_vfio_stats *stats)

@@ -13,6 +13,7 @@
 
 #include "allocs.h"
 #include "boards.h"
+#include "draw.h"
 #include "passive.h"
 
 #define QUEUES    2u
@@ -24,12 +25,11 @@
 
 static struct passive t;
 static uint8_t scratch[MAX_PARTS * RIG_SCRATCH] __attribute__((aligned(16)));
-static uint32_t seed;
+static uint64_t seed;
 
 static uint32_t draw(uint32_t below)
 {
-	seed = seed * 1664525u + 1013904223u;
-	return (seed >> 8) % below;
+	return test_draw(&seed, below);
 }
 
 /* ---- The executor ---- */

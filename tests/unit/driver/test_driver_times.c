@@ -15,6 +15,7 @@
 #include <ucontext.h>
 
 #include "allocs.h"
+#include "draw.h"
 #include "passive.h"
 
 #define QUEUES    8u
@@ -34,12 +35,11 @@ static struct rig_times times[VALUES + 1];
 static struct rig_region *buffer;
 static struct rig_launch function;
 static struct rig_block block = {.groups = {1, 1, 1}, .threads = {1, 1, 1}};
-static uint32_t seed;
+static uint64_t seed;
 
 static uint32_t draw(uint32_t below)
 {
-	seed = seed * 1664525u + 1013904223u;
-	return (seed >> 8) % below;
+	return test_draw(&seed, below);
 }
 
 /* ---- The executor ---- */

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "draw.h"
 #include "times_clock.h"
 
 #define MS       1000000ull
@@ -22,12 +23,11 @@
 #define BASE     (7 * SECOND) /* of the host's clock */
 
 static uint64_t ticks_at[SLICES + 1]; /* in 1/1000 of a tick */
-static uint32_t seed;
+static uint64_t seed;
 
 static uint32_t draw(uint32_t below)
 {
-	seed = seed * 1664525u + 1013904223u;
-	return (uint32_t)((uint64_t)(seed >> 8) * below >> 24);
+	return test_draw(&seed, below);
 }
 
 /* drift_every: slices between changes of the drift, 0: constant; jump_every: slices between jumps of up to

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The client's memory: mapping, unmapping, transfers by pointer and by message. */
+#include "draw.h"
 #include "test_vfu_client.h"
 
 #include <errno.h>
@@ -275,15 +276,15 @@ static void many_maps_and_unmaps_agree_with_a_flat_model(void **state)
 {
 	struct peer *p = *state;
 	uint8_t owner[64] = {0}; /* 0, or 1 + first page of the mapping */
-	uint32_t seed = 12345;
+	uint64_t seed = 12345;
 
 	for (int step = 0; step < 4000; step++) {
-		uint32_t at = (seed = seed * 1664525u + 1013904223u) >> 26, len, covered = 0;
-		bool map = (seed = seed * 1664525u + 1013904223u) >> 31, clear = true, cut = false;
+		uint32_t at = test_draw(&seed, 64), len, covered = 0;
+		bool map = test_draw(&seed, 2), clear = true, cut = false;
 		uint64_t removed = 0;
 		int rc;
 
-		len = 1 + ((seed = seed * 1664525u + 1013904223u) >> 29);
+		len = 1 + test_draw(&seed, 8);
 		len = at + len > 64 ? 64 - at : len;
 		for (uint32_t i = at; i < at + len; i++) {
 			clear = clear && !owner[i];

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "draw.h"
 #include "rig_remote_abi.h"
 
 #define REACH (INT64_C(1) << 60)
@@ -128,12 +129,6 @@ static void a_copy_is_the_largest_end_rounded_up_to_256(void **state)
 	assert_int_equal(rig_remote_copy_bytes(t, 3, true), 1280);
 }
 
-static int64_t next_random(uint64_t *state, int64_t below)
-{
-	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (int64_t)(*state >> 33) % below;
-}
-
 static void copies_of_random_sets_are_what_the_model_has(void **state)
 {
 	enum { SETS = 20000, MOST = 9, PLACES = 3000 };
@@ -143,12 +138,12 @@ static void copies_of_random_sets_are_what_the_model_has(void **state)
 	(void)state;
 	for (int set = 0; set < SETS; set++) {
 		struct rig_remote_transfer t[MOST];
-		size_t n = 1 + (size_t)next_random(&random, MOST);
+		size_t n = 1 + (size_t)test_draw(&random, MOST);
 		int64_t end[2] = {0, 0};
 
 		for (size_t i = 0; i < n; i++) {
-			t[i] = (struct rig_remote_transfer){next_random(&random, PLACES),
-			        next_random(&random, PLACES), 1 + next_random(&random, PLACES)};
+			t[i] = (struct rig_remote_transfer){test_draw(&random, PLACES),
+			        test_draw(&random, PLACES), 1 + test_draw(&random, PLACES)};
 			end[0] = t[i].src + t[i].length > end[0] ? t[i].src + t[i].length : end[0];
 			end[1] = t[i].dst + t[i].length > end[1] ? t[i].dst + t[i].length : end[1];
 		}

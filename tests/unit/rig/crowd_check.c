@@ -5,13 +5,11 @@
 #include <stdlib.h>
 
 #include "crowd.h"
+#include "draw.h"
 
 uint32_t crowd_random(struct crowd *t, uint32_t n)
 {
-	t->random ^= t->random << 13;
-	t->random ^= t->random >> 7;
-	t->random ^= t->random << 17;
-	return (uint32_t)(t->random >> 16) % n;
+	return test_draw(&t->random, n);
 }
 
 void crowd_bytes(struct crowd *t, uint8_t *bytes, uint32_t n)
