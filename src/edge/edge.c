@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdarg.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "rig_edge.h"
 
 #define TEXT_BYTES 1024
+#define NS_PER_S   UINT64_C(1000000000)
 
 static _Thread_local char text[TEXT_BYTES];
 static _Thread_local unsigned locks;
@@ -35,4 +37,13 @@ unsigned rig_locks_held(void)
 void rig_locks_add(int change)
 {
 	locks += (unsigned)change;
+}
+
+uint64_t rig_now_ns(void)
+{
+	struct timespec now;
+
+	/* Cannot fail: the clock exists and the pointer is good. */
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
