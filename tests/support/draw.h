@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The next number of `state`, below `below` (> 0). A linear congruence, of whose 64 bits the upper 31 serve. */
+/* The next number of `state`, below `below` (> 0). A linear congruence; the upper 31 of its 64 bits serve. */
 static inline uint32_t test_draw(uint64_t *state, uint32_t below)
 {
 	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);

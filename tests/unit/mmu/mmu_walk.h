@@ -2,7 +2,7 @@
 #ifndef TEST_MMU_WALK_H
 #define TEST_MMU_WALK_H
 
-/* A walker that reads page tables as a device does: the model that tests of src/mmu hold its tables against. */
+/* A walker that reads page tables as a device does: the model that tests hold the tables against. */
 #include <errno.h>
 
 #include "bits.h"
@@ -39,10 +39,10 @@ static inline int walk_finish(const struct rig_mmu_format *f, const struct rig_m
 }
 
 /*
- * Translate `va` by reading the tables from `root` down. The tables may be wrong: at most one load a level, and nothing is believed beyond what the format decodes. -EINVAL
- * (va outside the format), -ENOENT (nothing mapped; `level` says where it ended), -EILSEQ (an entry the
- * device would reject: bad bits, a page where none may be, a page or table that is not aligned), or the error
- * of `load`.
+ * Translate `va` by reading the tables from `root` down. The tables may be wrong: at most one load a level,
+ * and nothing is believed beyond what the format decodes. -EINVAL (va outside the format), -ENOENT (nothing
+ * mapped; `level` says where it ended), -EILSEQ (an entry the device would reject: bad bits, a page where
+ * none may be, a page or table that is not aligned), or the error of `load`.
  */
 static inline int mmu_walk(const struct rig_mmu_format *f, uint64_t root, uint64_t va, mmu_load *load,
         void *arg, struct mmu_walked *walked)
