@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
 # QEMU's edu device in the process.
 add_library(test_fake_edu STATIC ${CMAKE_CURRENT_LIST_DIR}/fake_edu.c)
-target_link_libraries(test_fake_edu PUBLIC test_support folder_boards folder_driver folder_vfio_fake
+target_link_libraries(test_fake_edu PUBLIC test_support folder_boards folder_driver test_fake
   PRIVATE rig_options)

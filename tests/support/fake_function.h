@@ -4,7 +4,7 @@
 
 /*
  * A function taken on the in-process fake, with the descriptors and mappings of the process counted around
- * it. Include after cmocka.h; link folder_vfio_fake and test_support.
+ * it. Include after cmocka.h; link test_fake and test_support.
  */
 
 #include <string.h>

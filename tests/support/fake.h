@@ -4,7 +4,7 @@
 
 /*
  * A transport for tests: a PCI function made of plain memory in this process, behind the same table as the
- * real ones. Not linked into any library: target folder_vfio_fake.
+ * real ones. Link test_fake.
  *
  * The test owns the fake and may look into it before, while and after a function is open on it; rig_pci_open
  * is given {.kind = RIG_PCI_OPS, .ops = &rig_fake_ops, .transport = fake} and closing the function leaves the
