@@ -62,7 +62,7 @@ function(rig_install_libraries)
   rig_library(rig_remote FOLDERS remote PARTS remote_control remote_rail base
     LINKS rig_remote_abi rig_edge PkgConfig::SODIUM Threads::Threads ${CMAKE_DL_LIBS} REQUIRES rig_remote_abi rig
     HEADERS "${include}/rig_remote.h" DESCRIPTION "Devices of other machines: jobs, proxies and rails")
-  rig_library(rig_vfio FOLDERS vfio ring mmu driver boards edu rvx1 open PARTS base doctor fwimage
+  rig_library(rig_vfio FOLDERS vfio vfio_kernel vfio_user ring mmu driver boards edu rvx1 open PARTS base doctor fwimage
     LINKS rig_edge PkgConfig::JSONC PkgConfig::SODIUM PkgConfig::LIBELF
       ${HUGETLBFS_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS}
     REQUIRES rig_edge

@@ -12,9 +12,10 @@
 #include "boards.h"
 #include "doctor.h"
 #include "find.h"
+#include "pci.h"
 #include "rigctl.h"
 #include "rvx1_firmware_manifest.h"
-#include "spec.h"
+#include "take.h"
 
 /* Exit statuses of this command alone. */
 enum { EXIT_USABLE = 0, EXIT_USABLE_AFTER = 1, EXIT_NOT_USABLE = 2 };
@@ -192,24 +193,23 @@ static void explain_socket(const char *path, int err, const char *why, struct ri
 /* As a client for a moment: what it serves. */
 static void ask_socket(const struct rig_spec *spec, struct rig_diagnosis *d)
 {
-	const struct rig_pci_options options = {.kind = RIG_PCI_VFIO_USER_PATH, .path = spec->path, .fd = -1};
 	const struct rig_pci_info *info;
-	struct rig_pci *pci;
+	struct rig_taken taken;
 	char text[RIG_FINDING_CONTENT];
 	unsigned mask;
-	int err = rig_pci_open(&pci, &options);
+	int err = rig_take(spec, NULL, false, NULL, &taken);
 
 	if (err) {
 		explain_socket(spec->path, err, reason(rig_error(), spec->base), d);
 		return;
 	}
-	info = rig_pci_info(pci);
+	info = rig_pci_info(taken.pci);
 	snprintf(text, sizeof(text), "function %04x:%04x", info->vendor, info->device);
 	add(d, "socket", RIG_NOTE, "a device process answers", spec->path, text, "");
 	if (!port_of(info->vendor, info->device, &mask))
 		add(d, "port", RIG_NOTE, "no port of this library drives functions of this kind", spec->path,
 		        text, "");
-	rig_pci_close(pci);
+	rig_give_back(&taken);
 }
 
 static void examine_socket(const struct rig_spec *spec, struct rig_diagnosis *d)

@@ -10,6 +10,7 @@
 #include "regs_dump.h"
 #include "rigctl.h"
 #include "run_args.h"
+#include "pci.h"
 #include "take.h"
 
 enum { MAX_NAMES = 64 };

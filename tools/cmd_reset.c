@@ -4,6 +4,7 @@
 
 #include "clock.h"
 #include "rigctl.h"
+#include "pci.h"
 #include "take.h"
 
 static int run(int argc, char **argv)

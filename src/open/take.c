@@ -9,6 +9,8 @@
 #include "doctor.h"
 #include "driver.h"
 #include "log.h"
+#include "pci.h"
+#include "vfio_user.h"
 
 enum { LINE = 1024 };
 
@@ -211,6 +213,7 @@ void rig_explain_limit(const char *root, const struct rig_spec *spec, const stru
 
 /* -- Taking -- */
 
+/* The model, started; what follows reaches it over our end of its socket. */
 struct start {
 	const struct rig_spec *spec;
 	struct rig_sim *sim;
@@ -219,30 +222,46 @@ struct start {
 static int start(void *arg, struct rig_pci_options *options)
 {
 	struct start *s = arg;
+	int fd, err = rig_sim_start(s->spec, &s->sim, &fd);
 
-	return rig_sim_start(s->spec, &s->sim, &options->fd);
+	if (err)
+		return err;
+	options->name = "the device process";
+	options->ops = &rig_vuser_ops;
+	return rig_vuser_new(fd, RIG_VUSER_DEADLINE_MS, &options->transport);
 }
 
 int rig_take(const struct rig_spec *spec, const struct rig_pci_fds *fds, bool guard,
         const struct rig_log *log, struct rig_taken *out)
 {
-	static const enum rig_pci_kind kinds[] = {[RIG_SPEC_SIM] = RIG_PCI_VFIO_USER_FD,
-	        [RIG_SPEC_VFIO_USER] = RIG_PCI_VFIO_USER_PATH,
-	        [RIG_SPEC_PCI] = RIG_PCI_ADDRESS};
-	struct start model = {spec, NULL};
 	struct rig_pci_failed failed = {0};
-	const struct rig_pci_options options = {.kind = kinds[spec->kind],
-	        .path = spec->path,
+	struct start model = {spec, NULL};
+	struct rig_vuser_want socket = {.path = spec->path};
+	struct rig_kernel_want function = {.bdf = spec->path,
 	        .which = spec->transport,
 	        .fds = fds,
 	        .token = *spec->token ? spec->token : NULL,
-	        .begin = spec->kind == RIG_SPEC_SIM ? start : NULL,
-	        .arg = &model,
-	        .fd = -1,
-	        .failed = &failed,
-	        .guard = guard,
-	        .log = log};
-	int err = rig_pci_open(&out->pci, &options);
+	        .failed = &failed};
+	struct rig_pci_options options = {.guard = guard, .log = log};
+	int err;
+
+	switch (spec->kind) {
+	case RIG_SPEC_SIM:
+		options.begin = start;
+		options.arg = &model;
+		break;
+	case RIG_SPEC_VFIO_USER:
+		options.name = spec->base;
+		options.begin = rig_vuser_begin;
+		options.arg = &socket;
+		break;
+	case RIG_SPEC_PCI:
+		options.name = spec->path;
+		options.begin = rig_kernel_begin;
+		options.arg = &function;
+		break;
+	}
+	err = rig_pci_open(&out->pci, &options);
 
 	out->sim = model.sim;
 	if (err && failed.count)

@@ -3,6 +3,8 @@
 #ifndef RIG_OPEN_TAKE_H
 #define RIG_OPEN_TAKE_H
 
+#include <stddef.h>
+
 #include "sim.h"
 #include "spec.h"
 

@@ -11,11 +11,7 @@
 #include "error.h"
 #include "fork.h"
 #include "guard.h"
-#include "kernel.h"
-#include "kernel_sys.h"
 #include "pci_private.h"
-#include "vfio_user.h"
-#include "vfio_user_sock.h"
 
 /* -- The sink -- */
 
@@ -56,37 +52,6 @@ static int on_dma_write(void *arg, uint64_t iova, const void *buf, uint64_t len)
 static unsigned or_default(unsigned v, unsigned otherwise)
 {
 	return v ? v : otherwise;
-}
-
-/* Owns whatever the options hand over, also on failure. */
-static int find_transport(struct rig_pci *f, const struct rig_pci_options *o)
-{
-	unsigned ms = or_default(o->deadline_ms, RIG_PCI_DEADLINE_MS);
-	int err, fd = o->fd;
-
-	switch (o->kind) {
-	case RIG_PCI_VFIO_USER_PATH:
-		err = rig_vuser_connect(o->path, ms, &fd);
-		if (err)
-			return err;
-		/* fall through */
-	case RIG_PCI_VFIO_USER_FD:
-		f->ops = &rig_vuser_ops;
-		return rig_vuser_new(fd, ms, &f->transport);
-	case RIG_PCI_ADDRESS:
-		return rig_kernel_open(&rig_kenv,
-		        &(struct rig_kernel_want){.bdf = o->path,
-		                .which = o->which,
-		                .fds = o->fds,
-		                .token = o->token,
-		                .failed = o->failed},
-		        &f->log, &f->ops, &f->transport);
-	case RIG_PCI_OPS:
-		f->ops = o->ops;
-		f->transport = o->transport;
-		return 0;
-	}
-	return rig_vfio_fail(EINVAL, NULL, "kind of transport %d", (int)o->kind);
 }
 
 /* The IOVAs that the transport takes; the list of mappings stands before the transport can ask for memory. */
@@ -249,37 +214,24 @@ static void close_unseen(struct rig_pci *f)
 	rig_fork_release();
 }
 
-/* What the options handed over is theirs no more, whatever happened. */
-static void drop(const struct rig_pci_options *o)
-{
-	if (o->kind == RIG_PCI_VFIO_USER_FD)
-		close(o->fd);
-	else if (o->kind == RIG_PCI_OPS)
-		o->ops->close(o->transport);
-}
-
-/* From here on a child of fork closes what the options handed over. */
+/* Owns the options' transport, also on failure; from here on a child of fork closes it. */
 static int adopt(struct rig_pci *f, const struct rig_pci_options *o)
 {
 	int err = init(f, o);
 
 	if (err) {
-		drop(o);
+		o->ops->close(o->transport);
 		return err;
 	}
-	err = find_transport(f, o);
-	if (err)
-		goto fini;
+	f->ops = o->ops;
+	f->transport = o->transport;
 	f->info.transport = f->ops->name;
 	f->info.tells = f->ops->tells;
 	err = rig_fork_add(f);
-	if (err)
-		goto close_transport;
-	return 0;
-close_transport:
-	close_transport(f);
-fini:
-	fini(f);
+	if (err) {
+		close_transport(f);
+		fini(f);
+	}
 	return err;
 }
 
@@ -288,15 +240,11 @@ fini:
 static int explain(const struct rig_pci_options *o, int err)
 {
 	const char *text = rig_error();
-	size_t n = o->path ? strlen(o->path) : 0;
+	size_t n = o->name ? strlen(o->name) : 0;
 
-	if (o->kind == RIG_PCI_VFIO_USER_FD)
-		return rig_error_set(err, "the device process: %s", text);
-	if (o->kind == RIG_PCI_VFIO_USER_PATH)
-		return rig_error_set(err, "vfio-user:%s: %s", o->path, text);
-	if (!n || (strncmp(text, o->path, n) == 0 && text[n] == ':'))
+	if (!n || (strncmp(text, o->name, n) == 0 && text[n] == ':'))
 		return err;
-	return rig_error_set(err, "%s: %s", o->path, text);
+	return rig_error_set(err, "%s: %s", o->name, text);
 }
 
 /* A child that is made before the function is listed would keep what was opened, and the function with it. */
@@ -311,11 +259,10 @@ static int begin(struct rig_pci *f, struct rig_pci_options *o)
 	o->log = &later;
 	rig_fork_hold();
 	err = o->begin ? o->begin(o->arg, o) : 0;
-	if (!err) {
+	if (!err)
 		err = adopt(f, o);
-		if (err)
-			err = explain(o, err);
-	}
+	if (err)
+		err = explain(o, err);
 	rig_fork_release();
 	o->log = log;
 	f->log = log ? *log : (struct rig_log){0};
@@ -343,7 +290,7 @@ int rig_pci_open(struct rig_pci **out, const struct rig_pci_options *options)
 	*out = NULL;
 	if (!f) {
 		if (!o.begin)
-			drop(&o);
+			o.ops->close(o.transport);
 		return rig_vfio_fail(ENOMEM, NULL, "a function");
 	}
 	err = begin(f, &o);

@@ -34,85 +34,16 @@ struct rig_log;
 struct rig_pci;
 struct rig_vfio_ops;
 
-enum rig_pci_kind {
-	RIG_PCI_VFIO_USER_FD,   /* .fd: a connected SOCK_STREAM UNIX socket to a device process */
-	RIG_PCI_VFIO_USER_PATH, /* .path: a socket to connect to */
-	RIG_PCI_ADDRESS, /* .path: "0000:65:00.0", a function of this machine through the kernel's VFIO */
-	RIG_PCI_OPS,     /* .ops and .transport: any other transport (the in-process fake, say) */
-};
-
-/* RIG_PCI_ADDRESS: how. */
-enum rig_pci_transport {
-	RIG_PCI_ANY,     /* a device node (cdev, iommufd) where it exists and serves, else type1 */
-	RIG_PCI_IOMMUFD, /* cdev and iommufd: Linux 6.6 or later */
-	RIG_PCI_TYPE1,   /* group and container */
-	RIG_PCI_NOIOMMU, /* no protection at all: the device reaches all memory. Huge pages are needed */
-};
-
-/* RIG_PCI_ADDRESS: descriptors that a parent with more rights opened; -1: opened here. They are duplicated
- * and stay the caller's. Who gives any gives the device, and either container and group or iommufd (with the
- * device bound to it, and not attached). The per-function lock is then the parent's affair. */
-struct rig_pci_fds {
-	int device;
-	int group, container;
-	int iommufd;
-};
-
-/* A UUID as text: that a virtual function's user and its physical function's owner agree on. */
-enum { RIG_PCI_TOKEN = 36 };
-
-/* Its 16 bytes; false if the text is of another form. */
-bool rig_pci_token_parse(const char *text, unsigned char *uuid);
-
-/* RIG_PCI_ADDRESS: the step at which an attempt failed. */
-enum rig_pci_step {
-	RIG_PCI_STEP_OTHER,
-	RIG_PCI_STEP_ABSENT,   /* there is no such function */
-	RIG_PCI_STEP_DRIVER,   /* it is not with a driver of VFIO's */
-	RIG_PCI_STEP_HELD,     /* its lock is another process's */
-	RIG_PCI_STEP_GROUP,    /* no IOMMU translates for it */
-	RIG_PCI_STEP_NODE,     /* opening a node */
-	RIG_PCI_STEP_BACK_END, /* what the way needs of the kernel is not there */
-	RIG_PCI_STEP_VIABLE,   /* its group is not viable */
-	RIG_PCI_STEP_ATTACH,   /* it does not get into an address space (SET_CONTAINER, SET_IOMMU, ATTACH) */
-	RIG_PCI_STEP_DEVICE,   /* its descriptor is refused (GET_DEVICE_FD, BIND) */
-	RIG_PCI_STEP_ASLEEP,   /* open, and without power */
-	RIG_PCI_STEP_ONES,     /* its configuration space answers all ones */
-};
-
-enum { RIG_PCI_ATTEMPTS = 2, RIG_PCI_ATTEMPT_TEXT = 512, RIG_PCI_NODE_TEXT = 64 };
-
-struct rig_pci_attempt {
-	enum rig_pci_transport way; /* RIG_PCI_ANY: it failed before one was tried */
-	enum rig_pci_step step;
-	int err;                         /* a negative errno */
-	char node[RIG_PCI_NODE_TEXT];    /* of RIG_PCI_STEP_NODE: its path; else "" */
-	char text[RIG_PCI_ATTEMPT_TEXT]; /* rig_error() of it */
-};
-
-struct rig_pci_failed {
-	unsigned count;
-	struct rig_pci_attempt attempt[RIG_PCI_ATTEMPTS]; /* in the order in which they were made */
-};
-
 struct rig_pci_options {
-	enum rig_pci_kind kind;
-	/* Called first, while forks of this process wait, so that no child holds what it makes: sets fd, or
-	 * ops and transport. Its negative errno is the open's. Sends nothing, and logs, if at all, by
-	 * options->log, which keeps lines until forks may go on. NULL: they are there. */
+	/* Called first, while forks of this process wait, so that no child holds what it makes: sets ops and
+	 * transport. Its negative errno is the open's. Sends nothing, and logs, if at all, by options->log,
+	 * which keeps lines until forks may go on. A transport's header has one (kernel.h, vfio_user.h).
+	 * NULL: they are there. */
 	int (*begin)(void *arg, struct rig_pci_options *options);
 	void *arg;
-	int fd;           /* RIG_PCI_VFIO_USER_FD. rig_pci_open owns it from the call on, also if it fails */
-	const char *path; /* read during the call only */
-	enum rig_pci_transport which;  /* RIG_PCI_ADDRESS */
-	const struct rig_pci_fds *fds; /* RIG_PCI_ADDRESS; NULL: none. Read during the call only */
-	/* RIG_PCI_ADDRESS, NULL: none. Of a virtual function whose physical one VFIO gave out: what its owner
-	 * set. Of a physical one: sets it. Read during the call only. */
-	const char *token;
-	struct rig_pci_failed *failed; /* RIG_PCI_ADDRESS: the attempts of an open that fails; NULL: unsaid */
-	const struct rig_vfio_ops *ops; /* RIG_PCI_OPS */
-	void *transport;           /* RIG_PCI_OPS; closed by ops->close, which open calls also if it fails */
-	unsigned deadline_ms;      /* for each message; 0: RIG_PCI_DEADLINE_MS */
+	const struct rig_vfio_ops *ops;
+	void *transport;           /* closed by ops->close, which open calls also if it fails */
+	const char *name;          /* errors begin with it; NULL: with nothing. Read during the call only */
 	unsigned reset_ms;         /* for a reset, until the function is ready again; 0: RIG_PCI_RESET_MS */
 	uint64_t iova_base;        /* IOVAs are placed from here upward first; 0: RIG_PCI_IOVA_BASE */
 	uint64_t arena_step;       /* bytes a DMA arena grows by; 0: RIG_PCI_ARENA_STEP */
@@ -121,15 +52,13 @@ struct rig_pci_options {
 	bool guard; /* survive mapped windows that vanish (SIGBUS): a process-wide handler, chained */
 };
 
-#define RIG_PCI_DEADLINE_MS 5000u
-#define RIG_PCI_RESET_MS    10000u
-#define RIG_PCI_IOVA_BASE   (UINT64_C(4) << 30)
-#define RIG_PCI_ARENA_STEP  (UINT64_C(64) << 20)
+#define RIG_PCI_RESET_MS   10000u
+#define RIG_PCI_IOVA_BASE  (UINT64_C(4) << 30)
+#define RIG_PCI_ARENA_STEP (UINT64_C(64) << 20)
 
 /* Takes the function. On failure nothing is left behind, *out is NULL, and rig_error() is one line: what was
  * to be opened, the attempt, the errno. Errors:
- *	-ENOTSUP	a kind or device that nothing here drives yet (kernel VFIO; a vfio-user device that
- *			is not PCI)
+ *	-ENOTSUP	the device is not a PCI function
  *	-ENODEV		the far side hung up, or configuration space reads all ones
  *	-EPROTO		the far side broke the protocol, or speaks another major version
  *	-ETIMEDOUT	no answer within the deadline

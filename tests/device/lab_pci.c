@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "irq.h"
+#include "kernel.h"
 #include "lab_device.h"
 #include "pci.h"
 #include "raw.h"
@@ -28,8 +29,8 @@ static struct rig_pci *take(const char *address, const char *transport)
 	static const enum rig_pci_transport which[] = {[RAW_TYPE1] = RIG_PCI_TYPE1,
 	        [RAW_IOMMUFD] = RIG_PCI_IOMMUFD,
 	        [RAW_NOIOMMU] = RIG_PCI_NOIOMMU};
-	const struct rig_pci_options options = {
-	        .kind = RIG_PCI_ADDRESS, .path = address, .which = which[raw_transport_of(transport)]};
+	struct rig_kernel_want want = {.bdf = address, .which = which[raw_transport_of(transport)]};
+	const struct rig_pci_options options = {.begin = rig_kernel_begin, .arg = &want, .name = address};
 	struct rig_pci *f;
 
 	if (rig_pci_open(&f, &options))

@@ -85,10 +85,8 @@ static int scenario(const struct rig_pci_options *o)
 
 static struct rig_pci_options on(struct rig_fake *fake)
 {
-	return (struct rig_pci_options){.kind = RIG_PCI_OPS,
-	        .ops = &rig_fake_ops,
-	        .transport = fake,
-	        .arena_step = UINT64_C(2) << 20};
+	return (struct rig_pci_options){
+	        .ops = &rig_fake_ops, .transport = fake, .arena_step = UINT64_C(2) << 20};
 }
 
 static void any_call_of_the_transport_may_fail(void **state)
@@ -153,6 +151,14 @@ static void any_allocation_may_fail(void **state)
 	rig_fake_free(fake);
 }
 
+static int scenario_over(int fd)
+{
+	struct rig_pci_options o = {.arena_step = UINT64_C(2) << 20};
+	int err = fake_peer_give(fd, 0, &o);
+
+	return err ? err : scenario(&o);
+}
+
 static void any_allocation_may_fail_over_vfio_user(void **state)
 {
 	struct test_counts before;
@@ -160,13 +166,13 @@ static void any_allocation_may_fail_over_vfio_user(void **state)
 
 	(void)state;
 	for (k = 1; k < STEPS_MOST; k++) {
-		struct rig_pci_options o = {.kind = RIG_PCI_VFIO_USER_FD, .arena_step = UINT64_C(2) << 20};
+		int fd;
 		struct fake_peer peer = {0};
 
 		test_counts_take(&before);
-		fake_peer_start(&peer, &o.fd);
+		fake_peer_start(&peer, &fd);
 		test_allocs_fail_at(k);
-		int err = scenario(&o);
+		int err = scenario_over(fd);
 		bool failed = test_allocs_failed();
 		test_allocs_fail_at(0);
 		fake_peer_stop(&peer);
@@ -200,13 +206,13 @@ static void spoil_each(bool by_hanging_up)
 
 	hang = by_hanging_up;
 	for (bad_at = 1; bad_at < STEPS_MOST; bad_at++) {
-		struct rig_pci_options o = {.kind = RIG_PCI_VFIO_USER_FD, .arena_step = UINT64_C(2) << 20};
+		int fd;
 		struct fake_peer peer = {.hook = spoil};
 
 		test_counts_take(&before);
 		seen = 0;
-		fake_peer_start(&peer, &o.fd);
-		int err = scenario(&o);
+		fake_peer_start(&peer, &fd);
+		int err = scenario_over(fd);
 		fake_peer_stop(&peer);
 		test_counts_same(&before);
 		if (seen < bad_at) {

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: MIT
 rig_test(test_vfio_open SOURCES "${CMAKE_CURRENT_LIST_DIR}/test_vfio_open.c"
-  LINKS test_fake folder_vfio test_fake_peer test_support LABEL fault)
+  LINKS test_fake test_fake_peer test_support LABEL fault)

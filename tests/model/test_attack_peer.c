@@ -8,6 +8,7 @@
 
 #include "pci.h"
 #include "system.h"
+#include "vfio_user.h"
 
 enum { SHORT_MS = 50, CLIENTS = 16 };
 
@@ -50,13 +51,14 @@ static void busy_end(struct busy *b)
 
 static void a_server_that_takes_no_client_is_given_up(void **state)
 {
-	struct rig_pci_options options = {.kind = RIG_PCI_VFIO_USER_PATH, .fd = -1, .deadline_ms = SHORT_MS};
+	struct rig_vuser_want want = {.deadline_ms = SHORT_MS};
+	struct rig_pci_options options = {.begin = rig_vuser_begin, .arg = &want};
 	struct rig_pci *pci;
 	struct busy busy;
 
 	(void)state;
 	busy_begin(&busy);
-	options.path = busy.path;
+	want.path = options.name = busy.path;
 	assert_int_equal(rig_pci_open(&pci, &options), -ETIMEDOUT);
 	assert_non_null(strstr(rig_error(), busy.path));
 	assert_null(pci);

@@ -7,7 +7,7 @@
  * real ones. Link test_fake.
  *
  * The test owns the fake and may look into it before, while and after a function is open on it; rig_pci_open
- * is given {.kind = RIG_PCI_OPS, .ops = &rig_fake_ops, .transport = fake} and closing the function leaves the
+ * is given {.ops = &rig_fake_ops, .transport = fake} and closing the function leaves the
  * fake for the test to free. One function at a time, one after another.
  *
  * Threads: the table's rules (vfio_ops.h). The functions here are for the thread that drives the function,

@@ -282,7 +282,7 @@ int fake_edu_open(void *arg, rig_atomic_u64 *word, void **device, char *why, siz
 {
 	struct fake_edu *e = arg;
 	struct rig_driver_options driver = {.released = released, .process = e, .boot_ms = 1000};
-	struct rig_pci_options taken = {.kind = RIG_PCI_OPS, .ops = &rig_fake_ops, .transport = e->fake};
+	struct rig_pci_options taken = {.ops = &rig_fake_ops, .transport = e->fake};
 	struct rig_pci *pci;
 	int err = rig_pci_open(&pci, &taken);
 

@@ -41,7 +41,6 @@ static inline void fake_function_open(struct fake_function *t, const struct rig_
 
 	test_counts_take(&t->before);
 	assert_int_equal(rig_fake_make(&t->fake, fake_options), 0);
-	o.kind = RIG_PCI_OPS;
 	o.ops = &rig_fake_ops;
 	o.transport = t->fake;
 	if (rig_pci_open(&t->pci, &o))

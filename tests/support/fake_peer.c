@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "fake_peer.h"
+#include "pci.h"
+#include "vfio_user.h"
 
 enum { BODY_MOST = 2 << 20, REPLY = 1, ERROR = 0x20, ANSWER_SECONDS = 20 };
 
@@ -451,6 +453,12 @@ void fake_peer_start(struct fake_peer *p, int *client_fd)
 void fake_peer_die(struct fake_peer *p)
 {
 	shutdown(p->fd, SHUT_RDWR);
+}
+
+int fake_peer_give(int client_fd, unsigned deadline_ms, struct rig_pci_options *options)
+{
+	options->ops = &rig_vuser_ops;
+	return rig_vuser_new(client_fd, deadline_ms, &options->transport);
 }
 
 void fake_peer_stop(struct fake_peer *p)

@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct rig_pci_options;
+
 enum {
 	PEER_BAR0_BYTES = 0x10000,
 	PEER_BAR2_BYTES = 0x100000,
@@ -95,6 +97,9 @@ struct fake_peer {
 
 /* Starts it; *client_fd is the client's end. Fails the running test if it cannot. */
 void fake_peer_start(struct fake_peer *p, int *client_fd);
+
+/* The client's end as options' transport; 0: the default deadline. Its answer is rig_vuser_new's. */
+int fake_peer_give(int client_fd, unsigned deadline_ms, struct rig_pci_options *options);
 
 /* Waits until it has seen the client hang up, or hangs up itself if the client has gone quiet, and frees
  * all. */

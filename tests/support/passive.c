@@ -130,7 +130,7 @@ int passive_make(struct passive *p, const struct passive_options *options, uint6
 	static const struct passive_options none;
 	static struct rig_vfio_ops ops;
 	struct rig_driver_options driver = {.released = released, .process = p, .boot_ms = 1000};
-	struct rig_pci_options taken = {.kind = RIG_PCI_OPS, .ops = &ops};
+	struct rig_pci_options taken = {.ops = &ops};
 	struct rig_pci *pci;
 	int err;
 

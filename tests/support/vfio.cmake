@@ -6,4 +6,4 @@ target_link_libraries(test_fake PUBLIC folder_vfio PRIVATE rig_options)
 
 # A vfio-user device process for tests of the client.
 add_library(test_fake_peer STATIC ${CMAKE_CURRENT_LIST_DIR}/fake_peer.c)
-target_link_libraries(test_fake_peer PUBLIC test_support PRIVATE rig_options)
+target_link_libraries(test_fake_peer PUBLIC test_support folder_vfio_user PRIVATE rig_options)

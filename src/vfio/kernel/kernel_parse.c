@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "kernel_parse.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "bits.h"
+#include "kernel.h"
 #include "kernel_abi.h"
 #include "range.h"
 #include "vfio_ops.h"
@@ -137,4 +139,23 @@ int rig_kparse_type1(const void *at, size_t len, struct rig_ktype1_info *out, st
 		out->avail = avail.avail;
 	}
 	return add_ranges(at, len, caps, ranges);
+}
+
+bool rig_pci_token_parse(const char *text, unsigned char *uuid)
+{
+	static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+	unsigned nibbles = 0;
+
+	for (size_t i = 0; form[i]; i++) {
+		char c = text[i];
+		int value = c <= '9' ? c - '0' : (c | ('a' ^ 'A')) - 'a' + 10;
+
+		if (form[i] == '-' ? c != '-' : !isxdigit((unsigned char)c))
+			return false;
+		if (form[i] == '-')
+			continue;
+		uuid[nibbles / 2] = (unsigned char)(nibbles % 2 ? uuid[nibbles / 2] << 4 | value : value);
+		nibbles++;
+	}
+	return !text[sizeof(form) - 1];
 }

@@ -235,6 +235,11 @@ int rig_kernel_open(const struct rig_kenv *env, const struct rig_kernel_want *wa
 	return 0;
 }
 
+int rig_kernel_begin(void *want, struct rig_pci_options *options)
+{
+	return rig_kernel_open(&rig_kenv, want, options->log, &options->ops, &options->transport);
+}
+
 int rig_kernel_attach(void *transport, const struct rig_vfio_sink *sink)
 {
 	struct rig_kernel *k = transport;

@@ -47,7 +47,7 @@ int rig_vuser_new(int fd, unsigned deadline_ms, void **transport)
 		return rig_vfio_fail(ENOMEM, NULL, "vfio-user");
 	}
 	u->fd = fd;
-	u->deadline_ms = deadline_ms;
+	u->deadline_ms = deadline_ms ? deadline_ms : RIG_VUSER_DEADLINE_MS;
 	for (unsigned i = 0; i < RIG_VFIO_REGIONS; i++)
 		u->region_fd[i] = -1;
 	*transport = u;

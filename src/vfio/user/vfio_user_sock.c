@@ -10,6 +10,8 @@
 
 #include "clock.h"
 #include "error.h"
+#include "pci.h"
+#include "vfio_user.h"
 
 /* The kernel's limit on descriptors in one message (SCM_MAX_FD). */
 enum { FDS_OUT = 253 };
@@ -211,4 +213,16 @@ int rig_vuser_recv(int fd, void *buf, size_t len, struct rig_vuser_fds *fds)
 			return -EPROTO;
 	}
 	return 0;
+}
+
+int rig_vuser_begin(void *arg, struct rig_pci_options *options)
+{
+	const struct rig_vuser_want *want = arg;
+	unsigned ms = want->deadline_ms ? want->deadline_ms : RIG_VUSER_DEADLINE_MS;
+	int fd, err = rig_vuser_connect(want->path, ms, &fd);
+
+	if (err)
+		return err;
+	options->ops = &rig_vuser_ops;
+	return rig_vuser_new(fd, ms, &options->transport);
 }

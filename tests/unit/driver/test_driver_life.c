@@ -528,7 +528,7 @@ static void a_named_firmware_folder_without_the_image_is_an_error_that_names_bot
 static void a_refused_make_gives_the_function_back(void **state)
 {
 	struct rig_driver_options driver = {.boot_ms = 1000};
-	struct rig_pci_options taken = {.kind = RIG_PCI_OPS, .ops = &rig_fake_ops};
+	struct rig_pci_options taken = {.ops = &rig_fake_ops};
 	struct rig_pci *pci;
 	void *device;
 	char why[256];

@@ -162,7 +162,7 @@ static void fresh(bool resets, unsigned irq)
 
 static int boot(const struct rig_driver_options *options)
 {
-	struct rig_pci_options taken = {.kind = RIG_PCI_OPS, .ops = &rig_fake_ops, .transport = t.fake};
+	struct rig_pci_options taken = {.ops = &rig_fake_ops, .transport = t.fake};
 	struct rig_pci *pci;
 	int err = rig_pci_open(&pci, &taken);
 

@@ -36,13 +36,15 @@ static unsigned bad_command, bad_at;
 
 static int open_err(hook_fn *hook, unsigned deadline_ms)
 {
-	struct rig_pci_options o = {.kind = RIG_PCI_VFIO_USER_FD, .deadline_ms = deadline_ms};
+	struct rig_pci_options o = {.name = "the device process"};
+	int fd, err;
 
 	test_counts_take(&before);
 	memset(&peer, 0, sizeof(peer));
 	peer.hook = hook;
-	fake_peer_start(&peer, &o.fd);
-	return rig_pci_open(&pci, &o);
+	fake_peer_start(&peer, &fd);
+	err = fake_peer_give(fd, deadline_ms, &o);
+	return err ? err : rig_pci_open(&pci, &o);
 }
 
 static void open_ok(hook_fn *hook, unsigned deadline_ms)
@@ -445,8 +447,8 @@ static void a_message_that_stays_unanswered_makes_the_function_gone(void **state
 
 static void a_reset_that_stays_unanswered_ends_at_its_own_deadline(void **state)
 {
-	struct rig_pci_options o = {
-	        .kind = RIG_PCI_VFIO_USER_FD, .deadline_ms = NEVER_MS, .reset_ms = SOON_MS};
+	struct rig_pci_options o = {.reset_ms = SOON_MS};
+	int fd;
 
 	(void)state;
 	bad_command = PEER_RESET;
@@ -454,7 +456,8 @@ static void a_reset_that_stays_unanswered_ends_at_its_own_deadline(void **state)
 	test_counts_take(&before);
 	memset(&peer, 0, sizeof(peer));
 	peer.hook = silent;
-	fake_peer_start(&peer, &o.fd);
+	fake_peer_start(&peer, &fd);
+	assert_int_equal(fake_peer_give(fd, NEVER_MS, &o), 0);
 	assert_int_equal(rig_pci_open(&pci, &o), 0);
 	assert_int_equal(rig_pci_reset(pci), -ETIMEDOUT);
 	assert_non_null(strstr(rig_error(), "DEVICE_RESET"));
@@ -567,7 +570,8 @@ static void a_flood_over_the_second_socket_whose_answers_are_not_read_ends_at_th
 
 static void a_guarded_window_that_vanishes_reads_ones_and_others_faults_pass_on(void **state)
 {
-	struct rig_pci_options o = {.kind = RIG_PCI_VFIO_USER_FD, .guard = true};
+	struct rig_pci_options o = {.guard = true};
+	int fd;
 	struct sigaction mine = {.sa_handler = on_bus}, old;
 	struct rig_win w;
 	const char *why;
@@ -575,7 +579,8 @@ static void a_guarded_window_that_vanishes_reads_ones_and_others_faults_pass_on(
 	(void)state;
 	test_counts_take(&before);
 	memset(&peer, 0, sizeof(peer));
-	fake_peer_start(&peer, &o.fd);
+	fake_peer_start(&peer, &fd);
+	assert_int_equal(fake_peer_give(fd, 0, &o), 0);
 	/* Ours is put over it, so that other faults must come here. */
 	sigaction(SIGBUS, &mine, &old);
 	assert_int_equal(rig_pci_open(&pci, &o), 0);
@@ -613,7 +618,8 @@ static int touch_in_child(void *at)
 
 static void a_child_of_fork_guards_nothing_of_its_parents(void **state)
 {
-	struct rig_pci_options o = {.kind = RIG_PCI_VFIO_USER_FD, .guard = true};
+	struct rig_pci_options o = {.guard = true};
+	int fd;
 	struct sigaction mine = {.sa_handler = on_bus}, old;
 	struct rig_win w;
 	int status;
@@ -622,7 +628,8 @@ static void a_child_of_fork_guards_nothing_of_its_parents(void **state)
 	(void)state;
 	test_counts_take(&before);
 	memset(&peer, 0, sizeof(peer));
-	fake_peer_start(&peer, &o.fd);
+	fake_peer_start(&peer, &fd);
+	assert_int_equal(fake_peer_give(fd, 0, &o), 0);
 	sigaction(SIGBUS, &mine, &old);
 	assert_int_equal(rig_pci_open(&pci, &o), 0);
 	assert_int_equal(rig_pci_window(pci, 2, 0, 0, 0, &w), 0);

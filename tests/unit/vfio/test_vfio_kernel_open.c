@@ -302,7 +302,7 @@ static void nothing_is_left_whichever_system_call_fails(void **state)
 static void open_given(const struct rig_pci_fds *fds, const char *name)
 {
 	const struct rig_kernel_want want = {.bdf = FAKE_KERNEL_BDF0, .fds = fds};
-	struct rig_pci_options o = {.kind = RIG_PCI_OPS};
+	struct rig_pci_options o = {0};
 	struct test_counts before;
 	struct rig_pci *f = NULL;
 
@@ -414,7 +414,7 @@ static void *open_and_close(void *arg)
 {
 	(void)arg;
 	while (!atomic_load(&forked_enough)) {
-		const struct rig_pci_options o = {.kind = RIG_PCI_OPS, .begin = begin};
+		const struct rig_pci_options o = {.begin = begin};
 		struct rig_pci *f = NULL;
 
 		if (rig_pci_open(&f, &o))
@@ -473,7 +473,6 @@ enum { FORK_SECONDS = 60 };
 static int begin_here(void *arg, struct rig_pci_options *o)
 {
 	(void)arg;
-	o->kind = RIG_PCI_OPS;
 	return rig_kernel_open(&kernel.env,
 	        &(struct rig_kernel_want){.bdf = FAKE_KERNEL_BDF0, .which = RIG_PCI_TYPE1}, o->log, &o->ops,
 	        &o->transport);

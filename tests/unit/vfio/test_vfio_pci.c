@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "fake_function.h"
+#include "kernel.h"
 #include "le.h"
 #include "log.h"
+#include "vfio_user.h"
 
 static struct fake_function t;
 
@@ -72,7 +74,7 @@ static void taking_and_giving_back_leave_the_device_as_it_was(void **state)
 static void bus_mastering_comes_only_when_asked_and_goes_at_the_end(void **state)
 {
 	struct rig_fake_options o = fake_function_options();
-	struct rig_pci_options po = {.kind = RIG_PCI_OPS, .ops = &rig_fake_ops};
+	struct rig_pci_options po = {.ops = &rig_fake_ops};
 	struct rig_pci *f;
 
 	(void)state;
@@ -154,7 +156,7 @@ static void a_capability_list_that_loops_ends(void **state)
 static void a_function_that_reads_all_ones_cannot_be_taken(void **state)
 {
 	struct rig_fake_options o = fake_function_options();
-	struct rig_pci_options po = {.kind = RIG_PCI_OPS, .ops = &rig_fake_ops};
+	struct rig_pci_options po = {.ops = &rig_fake_ops};
 	struct rig_fake *fake;
 	struct rig_pci *f;
 
@@ -206,7 +208,8 @@ static void a_check_finds_out_that_the_vendor_id_is_gone(void **state)
 
 static void a_pci_address_where_nothing_is_says_so(void **state)
 {
-	struct rig_pci_options o = {.kind = RIG_PCI_ADDRESS, .path = "fffe:fe:1e.7"};
+	struct rig_kernel_want want = {.bdf = "fffe:fe:1e.7"};
+	struct rig_pci_options o = {.begin = rig_kernel_begin, .arg = &want};
 	struct rig_pci *f;
 
 	(void)state;
@@ -216,7 +219,8 @@ static void a_pci_address_where_nothing_is_says_so(void **state)
 
 static void a_socket_that_is_not_there_is_named(void **state)
 {
-	struct rig_pci_options o = {.kind = RIG_PCI_VFIO_USER_PATH, .path = "/nonexistent/rig.sock"};
+	struct rig_vuser_want want = {.path = "/nonexistent/rig.sock"};
+	struct rig_pci_options o = {.begin = rig_vuser_begin, .arg = &want, .name = want.path};
 	struct test_counts before;
 	struct rig_pci *f;
 	char longer[200];
@@ -227,14 +231,14 @@ static void a_socket_that_is_not_there_is_named(void **state)
 	assert_non_null(strstr(rig_error(), "/nonexistent/rig.sock"));
 	memset(longer, 'x', sizeof(longer));
 	longer[199] = '\0';
-	o.path = longer;
+	want.path = o.name = longer;
 	assert_int_equal(rig_pci_open(&f, &o), -ENAMETOOLONG);
 	test_counts_same(&before);
 }
 
 static void a_socket_that_hangs_up_at_once_is_closed_and_said_so(void **state)
 {
-	struct rig_pci_options o = {.kind = RIG_PCI_VFIO_USER_FD};
+	struct rig_pci_options o = {.ops = &rig_vuser_ops};
 	struct test_counts before;
 	struct rig_pci *f;
 	int pair[2];
@@ -243,7 +247,7 @@ static void a_socket_that_hangs_up_at_once_is_closed_and_said_so(void **state)
 	test_counts_take(&before);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 	close(pair[1]);
-	o.fd = pair[0];
+	assert_int_equal(rig_vuser_new(pair[0], 0, &o.transport), 0);
 	assert_int_equal(rig_pci_open(&f, &o), -ENODEV);
 	assert_non_null(strstr(rig_error(), "hung up"));
 	test_counts_same(&before);

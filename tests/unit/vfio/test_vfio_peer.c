@@ -36,7 +36,7 @@ static void take_as(struct side *s, const char *bdf, const char *resets_too, enu
 	        .bdf = bdf,
 	        .resets_too = resets_too,
 	        .exports = true};
-	struct rig_pci_options taken = {.kind = RIG_PCI_OPS, .ops = &rig_fake_ops};
+	struct rig_pci_options taken = {.ops = &rig_fake_ops};
 
 	assert_int_equal(rig_fake_make(&s->fake, &o), 0);
 	taken.transport = s->fake;

@@ -25,6 +25,7 @@
 #include "fake_peer.h"
 #include "irq.h"
 #include "pci.h"
+#include "vfio_user.h"
 
 /* Longer than any test: a reset that a test leaves unanswered must not meet it. */
 enum { NEVER_MS = 600000 };
@@ -36,15 +37,16 @@ static bool with_twin;
 
 static void open_with(enum peer_do (*hook)(struct fake_peer *, const struct peer_message *), const char *json)
 {
-	struct rig_pci_options o = {.kind = RIG_PCI_VFIO_USER_FD, .reset_ms = NEVER_MS};
+	struct rig_pci_options o = {.reset_ms = NEVER_MS};
+	int fd;
 
 	test_counts_take(&before);
 	memset(&peer, 0, sizeof(peer));
 	peer.hook = hook;
 	peer.json = json;
 	peer.twin = with_twin;
-	fake_peer_start(&peer, &o.fd);
-	if (rig_pci_open(&pci, &o))
+	fake_peer_start(&peer, &fd);
+	if (fake_peer_give(fd, 0, &o) || rig_pci_open(&pci, &o))
 		fail_msg("%s", rig_error());
 }
 
@@ -655,7 +657,8 @@ static void a_message_may_come_in_any_pieces(void **state)
 static void a_server_at_a_path_is_connected_to(void **state)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	struct rig_pci_options o = {.kind = RIG_PCI_VFIO_USER_PATH, .path = addr.sun_path, .deadline_ms = 50};
+	struct rig_vuser_want want = {.path = addr.sun_path, .deadline_ms = 50};
+	struct rig_pci_options o = {.begin = rig_vuser_begin, .arg = &want, .name = addr.sun_path};
 	char dir[] = "/tmp/rig-test-XXXXXX";
 	struct test_counts counts;
 

@@ -39,7 +39,7 @@ int kernel_teardown(void **state)
 
 int open_want(const struct rig_kernel_want *want, struct rig_pci **out)
 {
-	struct rig_pci_options o = {.kind = RIG_PCI_OPS};
+	struct rig_pci_options o = {0};
 	int err = rig_kernel_open(&kernel.env, want, &log_all, &o.ops, &o.transport);
 
 	*out = NULL;

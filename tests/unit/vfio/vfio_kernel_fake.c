@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "kernel_abi.h"
 #include "pci.h"
 #include "vfio_ops.h"
