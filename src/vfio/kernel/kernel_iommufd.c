@@ -292,25 +292,29 @@ static int map(struct rig_kernel *k, const struct rig_vfio_map *wanted)
 }
 
 const struct rig_kmodel rig_kiommufd_model = {
-        .name = "iommufd", .open = open_iommufd, .detach = detach, .map = map, .unmap = rig_kiommufd_unmap};
-
-const struct rig_vfio_ops rig_kiommufd_ops = {
-        .name = "iommufd",
-        .attach = rig_kernel_attach,
-        .close = rig_kernel_close,
-        .forked = rig_kernel_forked,
-        .device = device,
-        .region = rig_kernel_region,
-        .irqs = rig_kernel_irqs,
-        .iova = iova,
-        .read = rig_kernel_read,
-        .write = rig_kernel_write,
-        .dma_map = rig_kernel_dma_map,
-        .dma_unmap = rig_kernel_dma_unmap,
-        .export = rig_kernel_export,
-        .irq_set = rig_kernel_irq_set,
-        .reset = rig_kernel_reset,
-        .reset_check = rig_kernel_reset_check,
-        .reset_hits = rig_kernel_reset_hits,
-        .messages = rig_kernel_messages,
+        .ops =
+                {
+                        .name = "iommufd",
+                        .attach = rig_kernel_attach,
+                        .close = rig_kernel_close,
+                        .forked = rig_kernel_forked,
+                        .device = device,
+                        .region = rig_kernel_region,
+                        .irqs = rig_kernel_irqs,
+                        .iova = iova,
+                        .read = rig_kernel_read,
+                        .write = rig_kernel_write,
+                        .dma_map = rig_kernel_dma_map,
+                        .dma_unmap = rig_kernel_dma_unmap,
+                        .export = rig_kernel_export,
+                        .irq_set = rig_kernel_irq_set,
+                        .reset = rig_kernel_reset,
+                        .reset_check = rig_kernel_reset_check,
+                        .reset_hits = rig_kernel_reset_hits,
+                        .messages = rig_kernel_messages,
+                },
+        .open = open_iommufd,
+        .detach = detach,
+        .map = map,
+        .unmap = rig_kiommufd_unmap,
 };

@@ -67,12 +67,12 @@ static int unmap(struct rig_kernel *k, uint64_t iova, uint64_t bytes)
 	int err = k->model->unmap(k, iova, &undone);
 
 	if (err)
-		return rig_vfio_fail(err, NULL, "%s: unmapping [%#" PRIx64 ", +%#" PRIx64 ")", k->model->name,
-		        iova, bytes);
+		return rig_vfio_fail(err, NULL, "%s: unmapping [%#" PRIx64 ", +%#" PRIx64 ")",
+		        k->model->ops.name, iova, bytes);
 	if (undone != bytes)
 		return rig_vfio_fail(EIO, "the kernel and this library disagree about what is mapped",
 		        "%s: unmapping [%#" PRIx64 ", +%#" PRIx64 ") undid %#" PRIx64 " bytes",
-		        k->model->name, iova, bytes, undone);
+		        k->model->ops.name, iova, bytes, undone);
 	return 0;
 }
 

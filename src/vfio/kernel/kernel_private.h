@@ -23,7 +23,7 @@ struct rig_ranges;
 
 /* One of the three: how it gets at the device and what it does about memory. */
 struct rig_kmodel {
-	const char *name;
+	struct rig_vfio_ops ops; /* as the core sees it */
 	/* Gets k->fd, the device's descriptor, and k->space. Undoes what it did when it fails. */
 	int (*open)(struct rig_kernel *k, const struct rig_pci_fds *fds);
 	/* The function leaves: rig_kernel_leave, and what must come before it. */
@@ -149,6 +149,5 @@ void rig_kernel_unlock(void);
 void rig_kernel_each(void (*each)(void *arg, struct rig_kernel *k), void *arg);
 
 extern const struct rig_kmodel rig_ktype1_model, rig_kiommufd_model, rig_knoiommu_model;
-extern const struct rig_vfio_ops rig_ktype1_ops, rig_kiommufd_ops, rig_knoiommu_ops;
 
 #endif

@@ -58,11 +58,10 @@ void rig_kernel_each(void (*each)(void *arg, struct rig_kernel *k), void *arg)
 static const struct way {
 	enum rig_pci_transport which;
 	const struct rig_kmodel *model;
-	const struct rig_vfio_ops *ops;
 } ways[] = {
-        {RIG_PCI_IOMMUFD, &rig_kiommufd_model, &rig_kiommufd_ops},
-        {RIG_PCI_TYPE1, &rig_ktype1_model, &rig_ktype1_ops},
-        {RIG_PCI_NOIOMMU, &rig_knoiommu_model, &rig_knoiommu_ops},
+        {RIG_PCI_IOMMUFD, &rig_kiommufd_model},
+        {RIG_PCI_TYPE1, &rig_ktype1_model},
+        {RIG_PCI_NOIOMMU, &rig_knoiommu_model},
 };
 
 static int start(struct rig_kernel *k, const struct way *way, const struct rig_pci_fds *fds)
@@ -112,7 +111,7 @@ static void note(const struct rig_kernel_want *want, struct rig_kernel *k, int e
 static void tell(const struct rig_kernel *k, const struct rig_kernel_want *want, const struct rig_log *log,
         const struct rig_pci_attempt *t)
 {
-	rig_logf(log, RIG_LOG_INFO, "%s through %s: %s%s", k->sysfs.bdf, k->model->name,
+	rig_logf(log, RIG_LOG_INFO, "%s through %s: %s%s", k->sysfs.bdf, k->model->ops.name,
 	        want->fds                    ? "by the descriptors given"
 	        : want->which != RIG_PCI_ANY ? "as asked"
 	        : *t->text                   ? "iommufd does not serve: "
@@ -142,7 +141,7 @@ static int try_ways(struct rig_kernel *k, const struct rig_kernel_want *want, co
 		err = start(k, &ways[i], want->fds);
 		if (!err) {
 			tell(k, want, log, &before);
-			*ops = ways[i].ops;
+			*ops = &ways[i].model->ops;
 			return 0;
 		}
 		note(want, k, err);

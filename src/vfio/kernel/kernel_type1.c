@@ -271,25 +271,29 @@ static int unmap(struct rig_kernel *k, uint64_t at, uint64_t *bytes)
 
 /* The device's descriptor goes before the group, which stays open as long as it is. */
 const struct rig_kmodel rig_ktype1_model = {
-        .name = "type1", .open = open_type1, .detach = rig_kernel_leave, .map = map, .unmap = unmap};
-
-const struct rig_vfio_ops rig_ktype1_ops = {
-        .name = "type1",
-        .attach = rig_kernel_attach,
-        .close = rig_kernel_close,
-        .forked = rig_kernel_forked,
-        .device = device,
-        .region = rig_kernel_region,
-        .irqs = rig_kernel_irqs,
-        .iova = iova,
-        .read = rig_kernel_read,
-        .write = rig_kernel_write,
-        .dma_map = rig_kernel_dma_map,
-        .dma_unmap = rig_kernel_dma_unmap,
-        .export = rig_kernel_export,
-        .irq_set = rig_kernel_irq_set,
-        .reset = rig_kernel_reset,
-        .reset_check = rig_kernel_reset_check,
-        .reset_hits = rig_kernel_reset_hits,
-        .messages = rig_kernel_messages,
+        .ops =
+                {
+                        .name = "type1",
+                        .attach = rig_kernel_attach,
+                        .close = rig_kernel_close,
+                        .forked = rig_kernel_forked,
+                        .device = device,
+                        .region = rig_kernel_region,
+                        .irqs = rig_kernel_irqs,
+                        .iova = iova,
+                        .read = rig_kernel_read,
+                        .write = rig_kernel_write,
+                        .dma_map = rig_kernel_dma_map,
+                        .dma_unmap = rig_kernel_dma_unmap,
+                        .export = rig_kernel_export,
+                        .irq_set = rig_kernel_irq_set,
+                        .reset = rig_kernel_reset,
+                        .reset_check = rig_kernel_reset_check,
+                        .reset_hits = rig_kernel_reset_hits,
+                        .messages = rig_kernel_messages,
+                },
+        .open = open_type1,
+        .detach = rig_kernel_leave,
+        .map = map,
+        .unmap = unmap,
 };
