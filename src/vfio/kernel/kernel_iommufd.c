@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* iommufd: a device node (cdev), bound to /dev/iommu and attached to one of its address spaces. */
-#include "kernel_iommufd.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -15,7 +15,6 @@
 #include "bits.h"
 #include "error.h"
 #include "kernel_abi.h"
-#include "kernel_iommufd.h"
 #include "kernel_private.h"
 #include "kernel_space.h"
 #include "range.h"
