@@ -47,32 +47,6 @@ int rig_pci_config_write(struct rig_pci *f, unsigned off, unsigned width, uint32
 	return rig_gone_settle(&f->gone, f->ops->write(f->transport, RIG_VFIO_CONFIG, off, bytes, width));
 }
 
-/* At most as many capabilities as fit in their 192 bytes, so that a list that loops ends. */
-enum { CAPABILITIES_MOST = (RIG_PCI_COMMON_CONFIG_BYTES - RIG_PCI_FIRST_CAPABILITY) / 4 };
-
-int rig_pci_capability(struct rig_pci *f, uint8_t id, unsigned *off)
-{
-	uint32_t v, at = RIG_PCI_CAPABILITIES;
-	int err = rig_pci_config_read(f, RIG_PCI_STATUS, 2, &v);
-
-	if (!err && !(v & RIG_PCI_STATUS_CAPS))
-		return rig_vfio_fail(ENOENT, NULL, "the function has no capabilities");
-	if (!err)
-		err = rig_pci_config_read(f, at, 1, &v);
-	for (unsigned n = 0; !err && n < CAPABILITIES_MOST; n++) {
-		at = v & 0xfcu; /* the two low bits are reserved (section 6.7) */
-		if (at < RIG_PCI_FIRST_CAPABILITY)
-			break;
-		err = rig_pci_config_read(f, at, 2, &v);
-		if (!err && (v & 0xffu) == id) {
-			*off = at;
-			return 0;
-		}
-		v >>= 8;
-	}
-	return err ? err : rig_vfio_fail(ENOENT, NULL, "the function has no capability %#x", id);
-}
-
 int rig_config_command(struct rig_pci *f, uint32_t set, uint32_t clear, uint32_t *was)
 {
 	uint32_t now = 0;

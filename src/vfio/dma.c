@@ -189,7 +189,7 @@ static int check(const struct rig_pci *f, uint64_t at, uint64_t bytes, unsigned 
 }
 
 /* The handle of every rig_dma that is a mapping of its own; arenas' pieces have their arena. */
-void *rig_dma_handle(struct rig_pci *f)
+static void *own_handle(struct rig_pci *f)
 {
 	return &f->maps;
 }
@@ -209,7 +209,7 @@ static int make(struct rig_pci *f, struct rig_map *m, int fd, uint64_t fd_offset
 	        .bytes = m->bytes,
 	        .fd = fd,
 	        .fd_offset = fd_offset,
-	        .handle = rig_dma_handle(f),
+	        .handle = own_handle(f),
 	};
 	return 0;
 }
@@ -290,7 +290,7 @@ int rig_dma_unmap(struct rig_pci *f, struct rig_dma *dma)
 	}
 	if (f->orphan) {
 		err = rig_gone_fail(&f->gone);
-	} else if (dma->handle != rig_dma_handle(f)) {
+	} else if (dma->handle != own_handle(f)) {
 		if (!rig_peer_unmap(f, dma->handle, &err))
 			return rig_vfio_fail(EINVAL, "use rig_dma_free", "unmapping memory of rig_dma_alloc");
 	} else {

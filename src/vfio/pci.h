@@ -107,10 +107,6 @@ const struct rig_pci_info *rig_pci_info(const struct rig_pci *f);
 int rig_pci_config_read(struct rig_pci *f, unsigned off, unsigned width, uint32_t *value);
 int rig_pci_config_write(struct rig_pci *f, unsigned off, unsigned width, uint32_t value);
 
-/* Offset of the first capability with this id (PCI 3.0 section 6.7). -ENOENT: none. A list that loops ends.
- */
-int rig_pci_capability(struct rig_pci *f, uint8_t id, unsigned *off);
-
 /* Allows or forbids the function to send DMA and message interrupts (COMMAND.BME). Never set unasked. */
 int rig_pci_bus_master(struct rig_pci *f, bool on);
 

@@ -29,19 +29,15 @@ enum {
 	RIG_PCI_VENDOR_ID = 0x00,
 	RIG_PCI_DEVICE_ID = 0x02,
 	RIG_PCI_COMMAND = 0x04,
-	RIG_PCI_STATUS = 0x06,
 	RIG_PCI_REVISION = 0x08, /* and the class code above it */
 	RIG_PCI_BAR0 = 0x10,
 	RIG_PCI_SUBSYSTEM_VENDOR = 0x2c,
 	RIG_PCI_SUBSYSTEM = 0x2e,
-	RIG_PCI_CAPABILITIES = 0x34,
-	RIG_PCI_FIRST_CAPABILITY = 0x40,
 	RIG_PCI_CONFIG_BYTES = 4096,
 	RIG_PCI_COMMON_CONFIG_BYTES = 256,
 };
 #define RIG_PCI_COMMAND_MEMORY   0x2u
 #define RIG_PCI_COMMAND_MASTER   0x4u
-#define RIG_PCI_STATUS_CAPS      0x10u
 #define RIG_PCI_BAR_IO           0x1u
 #define RIG_PCI_BAR_TYPE         0x6u
 #define RIG_PCI_BAR_WIDE         0x4u
@@ -98,11 +94,6 @@ int rig_config_identify(struct rig_pci *f);
 int rig_irq_rearm(struct rig_pci *f);
 /* Everything off; errors do not stop it. Frees the duplicates. */
 void rig_irq_fini(struct rig_pci *f);
-
-/* -- dma.c -- */
-
-/* The handle of every rig_dma that is a mapping of its own; arenas' pieces have their arena. */
-void *rig_dma_handle(struct rig_pci *f);
 
 /* -- peer.c -- */
 

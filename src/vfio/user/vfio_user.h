@@ -24,7 +24,8 @@ struct rig_vuser_want {
 };
 
 /* For begin of struct rig_pci_options, whose arg is a struct rig_vuser_want: connects to what listens at the
- * path. What connect(2) and its like answered, or -ETIMEDOUT. */
+ * path. Refuses (-EACCES) a peer of another user, unless that or this one is root; -ETIMEDOUT: it takes
+ * nobody. Else what connect(2) and its like answered. */
 int rig_vuser_begin(void *want, struct rig_pci_options *options);
 
 #endif

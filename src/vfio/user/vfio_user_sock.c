@@ -57,7 +57,8 @@ static int reach(int fd, const struct sockaddr_un *addr, unsigned ms)
 	return errno == EAGAIN || errno == EINTR ? ETIMEDOUT : errno;
 }
 
-int rig_vuser_connect(const char *path, unsigned ms, int *out)
+/* -ETIMEDOUT: it listens, and took none of the clients before this one within ms. The caller owns *out. */
+static int connect_to(const char *path, unsigned ms, int *out)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	int fd, err;
@@ -219,7 +220,7 @@ int rig_vuser_begin(void *arg, struct rig_pci_options *options)
 {
 	const struct rig_vuser_want *want = arg;
 	unsigned ms = want->deadline_ms ? want->deadline_ms : RIG_VUSER_DEADLINE_MS;
-	int fd, err = rig_vuser_connect(want->path, ms, &fd);
+	int fd = -1, err = connect_to(want->path, ms, &fd);
 
 	if (err)
 		return err;

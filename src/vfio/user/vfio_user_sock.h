@@ -22,10 +22,6 @@ struct rig_vuser_fds {
 
 void rig_vuser_fds_close(struct rig_vuser_fds *fds);
 
-/* Connects to path. Refuses (-EACCES) a peer of another user, unless that or this one is root. -ETIMEDOUT: it
- * listens, and took none of the clients before this one within ms. The caller owns *fd. */
-int rig_vuser_connect(const char *path, unsigned ms, int *fd);
-
 /* Sends all of iov (which it changes) with nfds descriptors at its first byte. Never a signal. -ETIMEDOUT, or
  * what sendmsg(2) said; either may have sent part of it. */
 int rig_vuser_send(

@@ -121,38 +121,6 @@ static void a_configuration_access_that_cannot_be_is_refused(void **state)
 	assert_int_equal(rig_pci_config_read(t.pci, 4092, 4, &v), 0);
 }
 
-static void capabilities_are_found_in_their_list(void **state)
-{
-	unsigned char *c = config();
-	unsigned off = 0;
-
-	(void)state;
-	assert_int_equal(rig_pci_capability(t.pci, 0x11, &off), -ENOENT);
-	rig_put_le16(c + 6, 0x10);
-	c[0x34] = 0x40;
-	rig_put_le16(c + 0x40, 0x5010);
-	rig_put_le16(c + 0x50, 0x6311); /* the low bits are reserved */
-	rig_put_le16(c + 0x60, 0x0001);
-	assert_int_equal(rig_pci_capability(t.pci, 0x11, &off), 0);
-	assert_int_equal(off, 0x50);
-	assert_int_equal(rig_pci_capability(t.pci, 0x01, &off), 0);
-	assert_int_equal(off, 0x60);
-	assert_int_equal(rig_pci_capability(t.pci, 0x05, &off), -ENOENT);
-}
-
-static void a_capability_list_that_loops_ends(void **state)
-{
-	unsigned char *c = config();
-	unsigned off;
-
-	(void)state;
-	rig_put_le16(c + 6, 0x10);
-	c[0x34] = 0x40;
-	rig_put_le16(c + 0x40, 0x5010);
-	rig_put_le16(c + 0x50, 0x4011);
-	assert_int_equal(rig_pci_capability(t.pci, 0x05, &off), -ENOENT);
-}
-
 static void a_function_that_reads_all_ones_cannot_be_taken(void **state)
 {
 	struct rig_fake_options o = fake_function_options();
@@ -269,8 +237,6 @@ int main(void)
 	        ON_FAKE(bus_mastering_comes_only_when_asked_and_goes_at_the_end),
 	        ON_FAKE(configuration_space_is_accessed_by_width),
 	        ON_FAKE(a_configuration_access_that_cannot_be_is_refused),
-	        ON_FAKE(capabilities_are_found_in_their_list),
-	        ON_FAKE(a_capability_list_that_loops_ends),
 	        cmocka_unit_test(a_function_that_reads_all_ones_cannot_be_taken),
 	        ON_FAKE(being_gone_is_sticky_keeps_its_first_reason_and_wakes_a_poller),
 	        ON_FAKE(a_check_finds_out_that_the_vendor_id_is_gone),
