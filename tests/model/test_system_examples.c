@@ -182,8 +182,8 @@ static void filter_prints_and_draws_what_its_readme_says(void **state)
 
 static void the_picture_is_the_same_on_every_device(void **state)
 {
-	static const char *const devices[] = {"sim:completion=store,hang=10m", "sim:aperture=16M,hang=10m",
-	        "sim:mem=64M,completion=store,hang=10m"};
+	static const char *const devices[] = {"sim:completion=store,hang=600s", "sim:aperture=16M,hang=600s",
+	        "sim:mem=64M,completion=store,hang=600s"};
 	struct sys_result result;
 	char command[256];
 	size_t i;
