@@ -84,10 +84,10 @@ static uint64_t pick(struct rig_device *d, uint64_t *turn)
 
 struct rig_device *rig_rt_holder(struct rig_device *d, uint64_t turn, uint64_t *seen)
 {
-	struct rig_device *at = d, *next;
+	struct rig_device *holder = NULL, *next;
 	uint64_t bits, word;
 
-	while ((bits = pick(at, &turn)) && (next = rig_rt_point_device(bits))) {
+	while ((bits = pick(holder ? holder : d, &turn)) && (next = rig_rt_point_device(bits))) {
 		/* Its word first: what moves it later ends a sleep. */
 		word = rig_rt_word(next->slot);
 		if (word >= rig_rt_value_of(bits)) {
@@ -95,10 +95,9 @@ struct rig_device *rig_rt_holder(struct rig_device *d, uint64_t turn, uint64_t *
 			continue;
 		}
 		*seen = word;
-		(void)rig_rt_ask(at);
-		if (at != d)
-			rig_rt_visit_end(at);
-		at = next;
+		(void)rig_rt_ask(holder ? holder : d);
+		rig_rt_visit_end(holder);
+		holder = next;
 	}
-	return at == d ? NULL : at;
+	return holder;
 }

@@ -239,8 +239,9 @@ bool rig_rt_is_held(struct rig_device *d);
 /*
  * The device whose word must move first for the next value of `d`: a producer's, or that of a producer of it,
  * and so on. Visited, with the word it showed in *seen; NULL: `d` itself. Where several hold it up, `turn`
- * picks one: who counts it up comes by each. Every device on the way is asked whether it is still there. No
- * circle exists: a point that a value waits for was handed over before the value.
+ * picks one: who counts it up comes by each. Every device on the way is asked whether it is still there. A
+ * point that a value waits for was handed over before the value, so the way ends; but what is reached on the
+ * way can make it come by `d` again, which is then visited too.
  */
 struct rig_device *rig_rt_holder(struct rig_device *d, uint64_t turn, uint64_t *seen);
 

@@ -315,6 +315,38 @@ static void a_device_that_fails_while_it_waits_for_another_is_told_of(void **sta
 	end_scene(&s);
 }
 
+/* ---- A way that comes back ---- */
+
+/* What the device waits for is reached while it is asked, and what that waits for next is the device's. */
+static void reach_first(void *arg, enum polled_call call)
+{
+	struct polled **producer = arg;
+
+	if (call != POLLED_SLEEP || !*producer)
+		return;
+	(void)polled_run(*producer, 1);
+	*producer = NULL;
+}
+
+/* Nobody keeps it: then its close waits for nobody, and its end releases it. */
+static void a_device_that_is_its_own_holder_is_let_go(void **state)
+{
+	struct bench a = open_waiter("A", 0, NULL), b = open_waiter("B", 0, NULL);
+	struct rig_point a1 = submit_after(a.d, NULL, 0), b1 = submit_after(b.d, &a1, 1), b2, a2;
+	struct polled *producer = a.p;
+
+	(void)state;
+	b2 = submit_after(b.d, NULL, 0);
+	a2 = submit_after(a.d, &b2, 1);
+	polled_hook(b.p, reach_first, &producer);
+	assert_ok(rig_wait(b1));
+	polled_hook(b.p, NULL, NULL);
+	assert_null(producer);
+	assert_ok(rig_wait(a2));
+	help_close(&b);
+	help_close(&a);
+}
+
 /* ---- The hang clock ---- */
 
 struct tangle {
@@ -417,6 +449,7 @@ int main(void)
 	        cmocka_unit_test(every_wait_is_told_of_a_hang_of_a_device_that_the_work_stands_on),
 	        cmocka_unit_test(each_of_several_devices_that_hold_work_up_is_looked_at),
 	        cmocka_unit_test(a_device_that_fails_while_it_waits_for_another_is_told_of),
+	        cmocka_unit_test(a_device_that_is_its_own_holder_is_let_go),
 	        cmocka_unit_test(of_devices_that_wait_for_each_other_the_one_that_hangs_is_lost_and_named),
 	        cmocka_unit_test(a_wait_of_a_later_value_stops_no_clock),
 	        cmocka_unit_test(a_device_is_looked_at_before_it_is_judged),
