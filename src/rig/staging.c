@@ -131,14 +131,15 @@ void rig_rt_staging_drop(struct rig_device *d)
 	unsigned i;
 
 	for (i = 0; i < RT_STAGES; i++) {
+		memset(&old, 0, sizeof(old));
 		rig_rt_lock(&d->staging_lock);
-		/* A copy in flight drops it when it ends: it finds the device lost. */
-		old = d->stage[i];
-		if (!old.busy)
+		/* A busy one is its copy's, which drops it when it ends: it finds the device lost. */
+		if (!d->stage[i].busy) {
+			old = d->stage[i];
 			memset(&d->stage[i], 0, sizeof(d->stage[i]));
+		}
 		rig_rt_unlock(&d->staging_lock);
-		if (!old.busy)
-			put_halves(&old);
+		put_halves(&old);
 	}
 }
 
