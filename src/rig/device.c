@@ -72,8 +72,12 @@ static void delist(struct rig_device *d)
 /* Released before it leaves the list: until then its name is not free. */
 static void finish(struct rig_device *d)
 {
+	char kept[RT_REASON_BYTES];
+
+	rig_rt_error_keep(kept);
 	if (rig_rt_life_of(d) == RT_STOPPED && !rig_rt_forked())
 		d->module->release(d->handle);
+	rig_rt_error_back(kept);
 	delist(d);
 	rig_rt_records_drop(d);
 	if (!d->dead_published)

@@ -21,23 +21,36 @@ static void release(struct rig_image *image)
 	rig_device_put(d);
 }
 
+/* False: it is being stopped just now. */
+static bool unload_image(struct rig_device *d, void *image)
+{
+	const char *fault = NULL;
+
+	if (rig_rt_life_of(d) == RT_STOPPED) {
+		(void)d->module->unload(d->handle, image, &fault);
+		return true;
+	}
+	if (rig_rt_enter(d))
+		return false;
+	(void)rig_rt_leave_with(d, d->module->unload(d->handle, image, &fault), &fault);
+	return true;
+}
+
 /* Once the work handed over until the last put is done: words and other kernels may name its code. */
 static void unload(struct rig_rt_deferred *deferred)
 {
 	struct rig_image *image = (void *)((char *)deferred - offsetof(struct rig_image, deferred));
-	struct rig_device *d = image->device;
-	const char *fault = NULL;
+	char kept[RT_REASON_BYTES];
+	bool unloaded;
 
-	if (rig_rt_life_of(d) == RT_STOPPED) {
-		(void)d->module->unload(d->handle, image->image, &fault);
-	} else if (rig_rt_enter(d) == 0) {
-		(void)rig_rt_leave_with(d, d->module->unload(d->handle, image->image, &fault), &fault);
-	} else {
-		/* Being stopped just now: asked again then. */
-		rig_rt_defer(d, deferred);
-		return;
-	}
-	release(image);
+	rig_rt_error_keep(kept);
+	unloaded = unload_image(image->device, image->image);
+	rig_rt_error_back(kept);
+	if (unloaded)
+		release(image);
+	else
+		/* Asked again then. */
+		rig_rt_defer(image->device, deferred);
 }
 
 static int call_load(struct rig_device *d, const void *binary, size_t bytes, struct rig_code *code)

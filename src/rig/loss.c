@@ -9,6 +9,16 @@ static void set_life(struct rig_device *d, enum rig_rt_life life)
 	rig_rt_notify(&d->changed);
 }
 
+void rig_rt_error_keep(char kept[RT_REASON_BYTES])
+{
+	(void)snprintf(kept, RT_REASON_BYTES, "%s", rig_error());
+}
+
+void rig_rt_error_back(const char *kept)
+{
+	(void)rig_error_set(0, "%s", kept);
+}
+
 int rig_rt_lost_error(struct rig_device *d)
 {
 	const char *reason = "";
@@ -20,10 +30,14 @@ int rig_rt_lost_error(struct rig_device *d)
 /* With the lock held and RT_OWED. The lock is dropped. */
 static void run_stop(struct rig_device *d)
 {
+	char kept[RT_REASON_BYTES];
+
 	set_life(d, RT_STOPPING);
 	rig_rt_unlock(&d->lock);
 	rig_rt_hook(RT_HOOK_STOP, d);
+	rig_rt_error_keep(kept);
 	d->module->stop(d->handle, d->stop_reason);
+	rig_rt_error_back(kept);
 	rig_rt_lock(&d->lock);
 	atomic_store_explicit(&d->dead->last, rig_rt_submitted(d), memory_order_release);
 	set_life(d, RT_ENDED);
@@ -225,11 +239,8 @@ static void give_back(struct rig_device *d)
 	rig_rt_staging_drop(d);
 	rig_rt_drain(d);
 	rig_rt_trim(d, 0);
-	if (d->own_word) {
-		const char *fault = NULL;
-
-		(void)d->module->free(d->handle, d->facts.word, &fault);
-	}
+	if (d->own_word)
+		(void)rig_rt_region_free(d, d->facts.word);
 	rig_rt_slot_give(d->slot);
 	/* The reference that open took for the device's life. */
 	rig_device_put(d);

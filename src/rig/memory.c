@@ -236,7 +236,7 @@ void rig_rt_mem_put(struct rig_rt_mem *mem)
 		rig_rt_cache_give(mem);
 }
 
-bool rig_rt_region_free(struct rig_device *d, void *region)
+static bool free_region(struct rig_device *d, void *region)
 {
 	const char *fault = NULL;
 
@@ -251,6 +251,17 @@ bool rig_rt_region_free(struct rig_device *d, void *region)
 		return false;
 	(void)rig_rt_leave_with(d, d->module->free(d->handle, region, &fault), &fault);
 	return true;
+}
+
+bool rig_rt_region_free(struct rig_device *d, void *region)
+{
+	char kept[RT_REASON_BYTES];
+	bool freed;
+
+	rig_rt_error_keep(kept);
+	freed = free_region(d, region);
+	rig_rt_error_back(kept);
+	return freed;
 }
 
 bool rig_rt_mem_destroy(struct rig_rt_mem *mem)

@@ -258,12 +258,12 @@ static void end_handle(struct rig_device *d)
 	char text[RT_REASON_BYTES];
 	const char *ignored = NULL;
 
-	(void)snprintf(text, sizeof(text), "%s", rig_error());
+	rig_rt_error_keep(text);
 	d->module->stop(d->handle, text);
 	if (d->own_word)
 		(void)d->module->free(d->handle, d->facts.word, &ignored);
 	d->module->release(d->handle);
-	(void)rig_error_set(0, "%s", text);
+	rig_rt_error_back(text);
 }
 
 static int open_slot(

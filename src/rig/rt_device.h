@@ -204,6 +204,12 @@ int rig_rt_enter(struct rig_device *d);
 void rig_rt_leave(struct rig_device *d, const char *fault);
 /* Leaves it after an answer: RIG_FAULT loses the device and becomes RIG_LOST, others are handed on. */
 int rig_rt_leave_with(struct rig_device *d, int answer, const char *const *fault);
+/*
+ * Around the driver's calls that end something on the way of others: the thread's rig_error stays what it
+ * was, say the reason of a loss. A driver whose device is gone has much to say in them.
+ */
+void rig_rt_error_keep(char kept[RT_REASON_BYTES]);
+void rig_rt_error_back(const char *kept);
 /* Answers RIG_LOST with the device's reason in rig_error. */
 int rig_rt_lost_error(struct rig_device *d);
 /* Loses the device. `stops` is whether stop is told the reason (faults and hangs). */

@@ -255,6 +255,37 @@ static void a_device_that_reaches_no_host_memory_at_all_says_so(void **state)
 	help_close(&b);
 }
 
+/* What drivers say of what ends while nobody asked. */
+static void complain(void *arg, enum polled_call call)
+{
+	(void)arg;
+	if (call == POLLED_FREE || call == POLLED_UNLOAD || call == POLLED_STOP || call == POLLED_RELEASE)
+		(void)rig_error_set(0, "the function is gone");
+}
+
+/* The slots of a lost device are dropped by the copy that finds the loss. */
+static void a_lost_copy_says_so_whatever_the_driver_says_of_what_it_drops(void **state)
+{
+	static const uint8_t bytes[BYTES];
+	struct polled_options o = help_options();
+	struct bench b = help_open(&o);
+	struct rig_buffer *buffer = help_buffer(b.d, BYTES);
+	struct rig_image *image = help_image(b.d);
+
+	(void)state;
+	polled_hook(b.p, complain, NULL);
+	polled_fail(b.p, POLLED_SLEEP, 1, POLLED_FAULTS);
+	assert_int_equal(rig_buffer_write(buffer, 0, bytes, BYTES), RIG_LOST);
+	assert_true(polled_count(b.p, POLLED_FREE) > 0);
+	assert_non_null(strstr(rig_error(), "lost: injected fault"));
+	rig_image_put(image);
+	rig_buffer_put(buffer);
+	assert_int_equal(polled_count(b.p, POLLED_UNLOAD), 1);
+	assert_non_null(strstr(rig_error(), "lost: injected fault"));
+	help_end(&b);
+	assert_non_null(strstr(rig_error(), "lost: injected fault"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +295,7 @@ int main(void)
 	        cmocka_unit_test(copies_in_opposite_directions_take_slots_in_one_order),
 	        cmocka_unit_test(a_device_without_pinned_memory_is_staged_through_mapped_host_memory),
 	        cmocka_unit_test(a_device_that_reaches_no_host_memory_at_all_says_so),
+	        cmocka_unit_test(a_lost_copy_says_so_whatever_the_driver_says_of_what_it_drops),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
