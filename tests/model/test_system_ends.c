@@ -19,7 +19,7 @@
 #include "counters.h"
 #include "system_device.h"
 
-#define ENDLESS "rigctl run sim:hang=3600s k/loop_forever.elf loop_forever"
+#define ENDLESS "rigctl -v run sim:hang=3600s k/loop_forever.elf loop_forever"
 /* Of the model's processor time: more than starting and booting takes before the kernel runs. */
 #define BUSY_NS  20000000
 #define MAX_LEFT 8
@@ -162,20 +162,40 @@ static uint64_t cpu_ns(pid_t pid)
 	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
 }
 
-static bool is_busy(void *arg)
+struct watch {
+	const struct sys_process *p;
+	pid_t model;
+	uint64_t until;
+};
+
+static bool is_ready(void *arg)
 {
-	return cpu_ns(*(pid_t *)arg) > BUSY_NS;
+	const struct watch *w = arg;
+	char text[SYS_TEXT] = "";
+
+	return pread(w->p->err, text, sizeof(text) - 1, 0) > 0 && strstr(text, " ready: ");
 }
 
-/* The model of the one sim that runs, once its kernel does. */
-static pid_t await_kernel(void)
+static bool is_busy(void *arg)
 {
-	pid_t model = 0;
+	const struct watch *w = arg;
+
+	return cpu_ns(w->model) > w->until;
+}
+
+/* The model of the one sim that runs, once its kernel does: after the boot only that takes processor time. p
+ * opens it; NULL: it is open. */
+static pid_t await_kernel(const struct sys_process *p)
+{
+	struct watch w = {.p = p};
 
 	sys_await_models(1);
-	assert_int_equal(sys_find("rvx1-model", &model, 1), 1);
-	sys_await(is_busy, &model, "the kernel to run");
-	return model;
+	assert_int_equal(sys_find("rvx1-model", &w.model, 1), 1);
+	if (p)
+		sys_await(is_ready, &w, "the boot to end");
+	w.until = cpu_ns(w.model) + BUSY_NS;
+	sys_await(is_busy, &w, "the kernel to run");
+	return w.model;
 }
 
 /* To the foreground job, as a terminal does, which the model is no part of. */
@@ -187,7 +207,7 @@ static void end_by(int number, bool running)
 
 	sys_start(&p, ENDLESS);
 	if (running) {
-		model = await_kernel();
+		model = await_kernel(&p);
 		assert_int_not_equal(getpgid(model), p.pid);
 		assert_nameless(model);
 		assert_nameless(p.pid);
@@ -232,9 +252,10 @@ static void a_model_that_is_killed_is_a_loss_with_its_reason(void **state)
 
 	(void)state;
 	sys_start(&p, ENDLESS);
-	assert_int_equal(kill(await_kernel(), SIGKILL), 0);
+	assert_int_equal(kill(await_kernel(&p), SIGKILL), 0);
 	sys_finish(&p, &result);
-	sys_assert_failed(&result, LOST, "hung up");
+	assert_int_equal(result.status, LOST);
+	assert_non_null(strstr(result.err, "lost: the device process hung up"));
 	sys_assert_no_process();
 	sys_assert_works("sim");
 }
@@ -267,7 +288,7 @@ static void kill_busy(const char *text)
 
 	sys_launch_make(&launch, image, "loop_forever", &(struct sys_params){.device = device}, 1, 1);
 	point = sys_launch_submit(&launch);
-	await_kernel();
+	await_kernel(NULL);
 	assert_int_equal(rig_reached(point), 0);
 	assert_int_equal(kill(only_model(), SIGKILL), 0);
 	assert_int_equal(rig_wait(point), RIG_LOST);
