@@ -150,18 +150,18 @@ static int check_vmd(struct bind *b, const char *bdf)
 	return err;
 }
 
+/* What says most about why comes first: who has a disk mounted also has its driver's node open. */
 static int check_member(struct bind *b, const char *bdf)
 {
 	char use[USE_TEXT];
-	int err = rig_doctor_driver_holders(b->io->root, bdf, name_holder, b);
+	int err;
 
-	if (err)
-		return err;
 	if (rig_doctor_in_use(b->io->root, bdf, use, sizeof(use)))
 		return fail(b, -EBUSY, "the machine works through %s: %s", bdf, use);
 	if (rig_doctor_disks(b->io->root, bdf, is_busy, b))
 		return -EBUSY;
-	return check_virtuals(b, bdf);
+	err = rig_doctor_driver_holders(b->io->root, bdf, name_holder, b);
+	return err ? err : check_virtuals(b, bdf);
 }
 
 /* -- Collecting -- */
