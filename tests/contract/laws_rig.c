@@ -255,7 +255,7 @@ static void copies_within_a_buffer_keep_the_bytes_and_never_overlap(struct confo
 	conform_check(c, code == -EINVAL, "a copy to an overlapping range before it answered %d", code);
 	code = rig_buffer_copy(b, BYTES - 1, b, 0, BYTES);
 	conform_check(c, code == -EINVAL, "a copy to an overlapping range behind it answered %d", code);
-	ok(c, rig_buffer_copy(b, 7, b, 7, BYTES));
+	check_work(c, rig_buffer_copy(b, 7, b, 7, BYTES));
 	check_work(c, rig_buffer_copy(b, BYTES, b, 0, BYTES));
 	memcpy(want + BYTES, want, BYTES);
 	ok(c, rig_buffer_read(b, 0, got, 2 * BYTES));

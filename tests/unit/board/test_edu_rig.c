@@ -8,12 +8,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "conform.h"
 #include "fake_edu.h"
 #include "rig.h"
 #include "rig_edu.h"
 
 #define MOST_BYTES 10000u
 #define NUMBERS    13u
+#define LAW_MS     60000u
 
 #define assert_ok(expression)                                                                                \
 	do {                                                                                                 \
@@ -240,6 +242,41 @@ static void a_device_that_hangs_is_lost_and_its_memory_comes_back(void **state)
 	close_device();
 }
 
+/* ---- The laws ---- */
+
+static const struct rig_opener *opener_of(const struct conform_source *source, unsigned index)
+{
+	static const struct rig_opener opener = {.version = RIG_EDGE_VERSION,
+	        .name = "edu0",
+	        .module = &rig_driver_module,
+	        .make = fake_edu_open,
+	        .arg = &t};
+
+	(void)source;
+	if (index)
+		return (void)rig_error_set(-ENODEV, "there is one"), NULL;
+	return &opener;
+}
+
+/* Each law in a process of its own, which inherits the device that nobody opened. */
+static void edu_keeps_each_law_or_skips_it_with_the_fact(void **state)
+{
+	const struct conform_source source = {.opener = opener_of};
+	const struct conform_group *const *group;
+	struct conform_result r;
+	size_t i;
+
+	(void)state;
+	fake_edu_init(&t, NULL);
+	for (group = conform_groups; *group; group++)
+		for (i = 0; i < (*group)->n; i++) {
+			conform_run(&(*group)->laws[i], &source, LAW_MS, false, &r);
+			if (r.end == CONFORM_FAILED)
+				fail_msg("%s: %s", (*group)->laws[i].name, r.text);
+		}
+	fake_edu_free(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +286,7 @@ int main(void)
 	        cmocka_unit_test(one_submission_computes_and_copies_in_order),
 	        cmocka_unit_test(a_copy_inside_the_buffer_is_refused_with_the_reason),
 	        cmocka_unit_test(a_device_that_hangs_is_lost_and_its_memory_comes_back),
+	        cmocka_unit_test(edu_keeps_each_law_or_skips_it_with_the_fact),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
