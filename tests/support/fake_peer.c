@@ -76,7 +76,7 @@ void peer_send_own(struct fake_peer *p, const void *bytes, size_t len)
 
 void peer_reply(struct fake_peer *p, const struct peer_message *m, const void *body, size_t len, int fd)
 {
-	unsigned char bytes[PEER_HEADER + 16384];
+	unsigned char bytes[PEER_HEADER + 16 + 65536];
 
 	assert_true(len <= sizeof(bytes) - PEER_HEADER);
 	peer_header(bytes, m->id, m->command, (uint32_t)(PEER_HEADER + len), REPLY, 0);

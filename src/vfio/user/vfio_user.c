@@ -24,8 +24,12 @@
  * of ours, whose untouched pages cost nothing. */
 #define OUR_XFER RIG_VUSER_DEFAULT_XFER
 
-/* The most of one access to a region, whatever the device process takes: others wait for it meanwhile. */
-#define REGION_XFER (UINT64_C(64) << 10)
+/* The most of one access to a region, whatever the device process takes: others wait for it meanwhile. Of a
+ * write less: libvfio-user takes a command's data with one recv(2) and gives up if that answers with a part,
+ * as it may where the kernel cut the message. Its pieces hold 32 KiB and more (UNIX_SKB_FRAGS_SZ in
+ * net/unix/af_unix.c). */
+#define READ_XFER  (UINT64_C(64) << 10)
+#define WRITE_XFER (UINT64_C(32) << 10)
 
 struct rig_vuser {
 	struct rig_vuser_chan chan;
@@ -284,11 +288,6 @@ static int iova(void *transport, struct rig_ranges *out)
 
 /* -- "Read and Write Operations" -- */
 
-static uint64_t xfer(const struct rig_vuser *u)
-{
-	return rig_min_u64(u->caps.max_xfer, REGION_XFER);
-}
-
 static int read_chunk(struct rig_vuser *u, const struct rig_vuser_region_access *a, void *buf)
 {
 	/* A register read answers into the stack, a longer one into memory of its own. */
@@ -336,11 +335,12 @@ static int write_chunk(struct rig_vuser *u, const struct rig_vuser_region_access
 static int region_read(void *transport, unsigned index, uint64_t offset, void *buf, uint64_t len)
 {
 	struct rig_vuser *u = transport;
+	uint64_t most = rig_min_u64(u->caps.max_xfer, READ_XFER);
 	int err = 0;
 
 	for (uint64_t done = 0; done < len && !err;) {
 		struct rig_vuser_region_access a = {
-		        offset + done, index, (uint32_t)rig_min_u64(len - done, xfer(u))};
+		        offset + done, index, (uint32_t)rig_min_u64(len - done, most)};
 
 		err = read_chunk(u, &a, (char *)buf + done);
 		done += a.count;
@@ -351,11 +351,12 @@ static int region_read(void *transport, unsigned index, uint64_t offset, void *b
 static int region_write(void *transport, unsigned index, uint64_t offset, const void *buf, uint64_t len)
 {
 	struct rig_vuser *u = transport;
+	uint64_t most = rig_min_u64(u->caps.max_xfer, WRITE_XFER);
 	int err = 0;
 
 	for (uint64_t done = 0; done < len && !err;) {
 		struct rig_vuser_region_access a = {
-		        offset + done, index, (uint32_t)rig_min_u64(len - done, xfer(u))};
+		        offset + done, index, (uint32_t)rig_min_u64(len - done, most)};
 
 		err = write_chunk(u, &a, (const char *)buf + done);
 		done += a.count;

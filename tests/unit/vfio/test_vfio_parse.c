@@ -235,6 +235,33 @@ static void a_mappable_region_without_areas_is_one_area(void **state)
 	assert_int_equal(r.areas, 0);
 }
 
+static void a_region_of_more_areas_than_are_used_is_not_mapped_and_one_less_is(void **state)
+{
+	static uint64_t area[RIG_VFIO_AREAS + 1][2];
+	static unsigned char b[64 + 16 * (RIG_VFIO_AREAS + 1)];
+	struct rig_vfio_region r;
+	size_t len;
+
+	(void)state;
+	for (unsigned i = 0; i <= RIG_VFIO_AREAS; i++) {
+		area[i][0] = i * 512;
+		area[i][1] = 256;
+	}
+	len = region(b, 0xf, RIG_VFIO_AREAS, area);
+	assert_int_equal(parse(b, len, &r), 0);
+	assert_int_equal(r.areas, RIG_VFIO_AREAS);
+	len = region(b, 0xf, RIG_VFIO_AREAS + 1, area);
+	assert_int_equal(parse(b, len, &r), 0);
+	assert_int_equal(r.areas, 0);
+	assert_int_equal(r.bytes, 0x10000);
+	/* So many that the answer has no room for them. */
+	region(b, 0xf, 0, NULL);
+	rig_put_le32(b, RIG_VUSER_REGION_INFO_BYTES + 16);
+	rig_put_le32(b + 12, 0);
+	assert_int_equal(parse(b, 32, &r), 0);
+	assert_int_equal(r.areas, 0);
+}
+
 static void areas_outside_or_overlapping_are_refused(void **state)
 {
 	static const uint64_t bad[][2][2] = {
@@ -373,6 +400,7 @@ int main(void)
 	        cmocka_unit_test(what_is_written_is_read_back),
 	        cmocka_unit_test(sparse_areas_come_out_sorted),
 	        cmocka_unit_test(a_mappable_region_without_areas_is_one_area),
+	        cmocka_unit_test(a_region_of_more_areas_than_are_used_is_not_mapped_and_one_less_is),
 	        cmocka_unit_test(areas_outside_or_overlapping_are_refused),
 	        cmocka_unit_test(a_capability_list_that_leaves_the_info_or_loops_is_refused),
 	        cmocka_unit_test(a_region_info_cut_anywhere_is_refused),

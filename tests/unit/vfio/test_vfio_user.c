@@ -393,7 +393,7 @@ static void a_child_of_fork_owns_nothing_and_the_parent_goes_on(void **state)
 
 /* -- Two sides that both send -- */
 
-enum { LARGE_BYTES = 1 << 20, IN_FLIGHT = 64 << 10, OWN_WRITES = 64, OWN_BYTES = 64 << 10 };
+enum { LARGE_BYTES = 1 << 20, IN_FLIGHT = 32 << 10, OWN_WRITES = 64, OWN_BYTES = 64 << 10 };
 
 static struct rig_dma shared;
 
@@ -592,16 +592,46 @@ static void the_id_of_a_call_that_waits_is_given_to_no_other(void **state)
 	assert_null(err);
 }
 
-static void one_access_carries_no_more_than_64_kib(void **state)
+enum { READ_MOST = 64 << 10, WRITE_MOST = 32 << 10 };
+
+static atomic_uint most_asked;
+
+static enum peer_do note_length(struct fake_peer *p, const struct peer_message *m)
 {
-	static unsigned char in[(128 << 10) + 1];
+	unsigned char body[16 + READ_MOST] = {0};
+	uint32_t count;
+
+	if (m->command != PEER_REGION_READ && m->command != PEER_REGION_WRITE)
+		return PEER_BEHAVE;
+	memcpy(body, m->body, 16);
+	memcpy(&count, m->body + 12, 4);
+	if (count > atomic_load(&most_asked))
+		atomic_store(&most_asked, count);
+	if (m->command == PEER_REGION_WRITE || count > READ_MOST)
+		return PEER_BEHAVE;
+	peer_reply(p, m, body, 16 + count, -1);
+	return PEER_DONE;
+}
+
+static void one_read_carries_no_more_than_64_kib_and_one_write_32(void **state)
+{
+	static unsigned char bytes[2 * READ_MOST + 1];
+	unsigned reads, writes;
 	struct rig_win w;
-	unsigned writes = atomic_load(&peer.seen[PEER_REGION_WRITE]) + 1; /* the window's COMMAND */
 
 	(void)state;
 	assert_int_equal(rig_pci_window(pci, 2, 0, 0, RIG_WIN_MESSAGES, &w), 0);
-	rig_win_write(&w, 0, in, sizeof(in));
-	assert_int_equal(atomic_load(&peer.seen[PEER_REGION_WRITE]), writes + 3);
+	peer.hook = note_length;
+	reads = atomic_load(&peer.seen[PEER_REGION_READ]);
+	writes = atomic_load(&peer.seen[PEER_REGION_WRITE]);
+	atomic_store(&most_asked, 0);
+	rig_win_write(&w, 0, bytes, sizeof(bytes));
+	assert_int_equal(atomic_load(&most_asked), WRITE_MOST);
+	assert_int_equal(atomic_load(&peer.seen[PEER_REGION_WRITE]), writes + 5);
+	rig_win_read(&w, 0, bytes, sizeof(bytes));
+	assert_int_equal(atomic_load(&most_asked), READ_MOST);
+	assert_int_equal(atomic_load(&peer.seen[PEER_REGION_READ]), reads + 3);
+	assert_false(rig_pci_gone(pci, NULL));
 }
 
 /* -- Variations of the handshake -- */
@@ -701,7 +731,7 @@ int main(void)
 	        ON_PEER(a_peer_with_one_socket_gets_one_call_at_a_time),
 	        ON_TWO(a_peers_own_commands_go_over_its_second_socket),
 	        ON_TWO(the_id_of_a_call_that_waits_is_given_to_no_other),
-	        ON_TWO(one_access_carries_no_more_than_64_kib),
+	        ON_TWO(one_read_carries_no_more_than_64_kib_and_one_write_32),
 	        ON_TWO(memory_without_a_descriptor_is_served_by_message),
 	        ON_PEER(an_error_reply_is_that_error_and_harms_nothing),
 	        cmocka_unit_test(a_peer_that_sends_before_it_receives_is_received_while_a_call_waits),
