@@ -19,6 +19,9 @@
  */
 #define CHUNK (64u << 10)
 
+/* What a client leaves unread, beyond what its socket holds, before it gets no more DMA messages. */
+#define UNREAD_BYTES (4 * CHUNK)
+
 #define FIRST_ROOM 64
 #define MS_PER_S   1000
 #define NS_PER_MS  1000000
@@ -336,8 +339,12 @@ static int exchange(struct vfu_device *dev, const struct vfu_wire_header *header
         const struct vfu_wire_dma_rw *rw, const void *data, size_t len, struct vfu_msg **out)
 {
 	uint64_t until = now_ms() + dev->config.dma_timeout_ms;
-	int rc = vfu_socket_send(own_line(dev), header, rw, sizeof(*rw), data, len, -1);
+	int rc = vfu_socket_flush(own_line(dev));
 
+	if (rc >= 0)
+		rc = own_line(dev)->out_bytes > UNREAD_BYTES
+		             ? -ETIMEDOUT
+		             : vfu_socket_send(own_line(dev), header, rw, sizeof(*rw), data, len, -1);
 	while (rc >= 0) {
 		rc = take_answer(dev, &dev->conn, header, out);
 		if (rc == 0 && dev->twin.fd >= 0)

@@ -9,6 +9,7 @@
 #include <linux/vfio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -415,6 +416,39 @@ static void with_a_twin_socket_our_messages_and_their_answers_go_over_it(void **
 	close(twin.fd);
 }
 
+/* All that comes, in one look. */
+static size_t take_all(int fd)
+{
+	static char sink[1 << 16];
+	size_t all = 0;
+	ssize_t n;
+
+	while ((n = recv(fd, sink, sizeof(sink), MSG_DONTWAIT)) > 0)
+		all += (size_t)n;
+	return all;
+}
+
+static void messages_that_a_client_leaves_unread_do_not_grow_and_go_on_when_it_reads(void **state)
+{
+	enum { WRITES = 64, BYTES = 64 << 10 };
+	static char data[BYTES];
+	struct peer *p = *state, twin;
+	size_t came = 0, last;
+
+	connect_twin(p, &twin);
+	assert_int_equal(peer_map(p, 0, BYTES, RW, -1, 0), 0);
+	for (unsigned i = 0; i < WRITES; i++)
+		assert_int_equal(vfu_dma_write(p->dev, 0, data, BYTES), -ETIMEDOUT);
+	do {
+		last = take_all(twin.fd);
+		came += last;
+		assert_int_equal(vfu_dma_write(p->dev, 0, data, 1), -ETIMEDOUT);
+	} while (last > BYTES);
+	assert_true(came < (size_t)WRITES / 4 * BYTES);
+	assert_true(take_all(twin.fd) > 0);
+	close(twin.fd);
+}
+
 static void long_transfers_are_cut_at_the_clients_limit(void **state)
 {
 	struct peer *p = *state;
@@ -688,6 +722,7 @@ int main(void)
 	        T(memory_without_a_descriptor_is_read_by_message),
 	        T(memory_without_a_descriptor_is_written_by_message),
 	        T(with_a_twin_socket_our_messages_and_their_answers_go_over_it),
+	        T(messages_that_a_client_leaves_unread_do_not_grow_and_go_on_when_it_reads),
 	        T(long_transfers_are_cut_at_the_clients_limit),
 	        T(a_transfer_may_be_part_pointer_part_message),
 	        T(register_accesses_that_come_meanwhile_are_served_at_once),
