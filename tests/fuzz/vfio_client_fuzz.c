@@ -29,6 +29,9 @@ static void version(const uint8_t *bytes, size_t length, const char **why)
 	if (rig_vuser_parse_version(bytes, length, &caps, why))
 		return;
 	promise(caps.max_fds >= 1 && caps.max_xfer >= 8 && caps.max_maps >= 1 && caps.page_sizes != 0);
+	/* What a message's buffer is made from, and what one sendmsg(2) carries. */
+	promise(caps.max_xfer <= 16u << 20 && caps.max_fds <= 253);
+	promise(!caps.twin || length > sizeof(struct rig_vuser_version));
 }
 
 static void region(const uint8_t *bytes, size_t length, unsigned index, const char **why)

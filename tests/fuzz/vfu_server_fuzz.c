@@ -3,8 +3,9 @@
  * The vfio-user server against a hostile client. The first byte chooses.
  *
  * Even: the rest is the body of every command in turn, for the pure parsers. Odd: the rest is a list of
- * records that are sent to a function with a handshake behind it: kind (1 byte: bits 0-1 the number of
- * descriptors, bit 2 memory instead of eventfds, bit 3 no reply, bit 6 a transfer by message waits
+ * records that are sent to a function with a handshake behind it, which with bit 1 brought a second socket:
+ * kind (1 byte: bits 0-1 the number of descriptors, bit 2 memory instead of eventfds, bit 3 no reply, bit 4
+ * the answer to the function's next message, bit 5 over the second socket, bit 6 a transfer by message waits
  * meanwhile, bit 7 the bytes are sent as they are), command (1 byte), length (2 bytes, little-endian),
  * bytes.
  */
@@ -34,6 +35,9 @@ struct target {
 	struct vfu_device *dev;
 	uint8_t bar[BAR_SIZE];
 	int fd, event, memfd;
+	int twin;         /* the second socket, -1 */
+	bool twin_wanted; /* until it is here */
+	uint16_t next_id; /* of the function's next message */
 };
 
 static int bar_read(void *ctx, uint64_t off, void *buf, size_t len)
@@ -130,13 +134,15 @@ static void send_bytes(struct target *t, const uint8_t *bytes, size_t len, uint8
 		control.align.cmsg_len = CMSG_LEN(sizeof(int) * count);
 		memcpy(CMSG_DATA(&control.align), fds, sizeof(int) * count);
 	}
-	(void)!sendmsg(t->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)!sendmsg(kind & 0x20 && t->twin >= 0 ? t->twin : t->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static void send_message(struct target *t, const uint8_t *body, size_t len, uint8_t kind, uint8_t cmd)
 {
-	struct vfu_wire_header header = {
-	        .cmd = cmd, .size = (uint32_t)(sizeof(header) + len), .flags = kind & 8 ? VFU_F_NO_REPLY : 0};
+	struct vfu_wire_header header = {.id = kind & 0x10 ? t->next_id : 0,
+	        .cmd = cmd,
+	        .size = (uint32_t)(sizeof(header) + len),
+	        .flags = (kind & 8 ? VFU_F_NO_REPLY : 0) | (kind & 0x10 ? VFU_F_REPLY : 0)};
 	uint8_t *bytes = malloc(header.size);
 
 	if (!bytes)
@@ -168,8 +174,24 @@ static void drain(struct target *t)
 		c = CMSG_FIRSTHDR(&msg);
 		if (c && c->cmsg_type == SCM_RIGHTS) {
 			memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-			close(fd);
+			if (t->twin_wanted)
+				t->twin = fd;
+			else
+				close(fd);
+			t->twin_wanted = false;
 		}
+	}
+}
+
+/* Reads away what came over the second socket: the function's own messages. */
+static void drain_twin(struct target *t)
+{
+	static uint8_t sink[1 << 16];
+	struct vfu_wire_header header;
+
+	while (t->twin >= 0 && recv(t->twin, &header, sizeof(header), MSG_DONTWAIT) == sizeof(header)) {
+		(void)!recv(t->twin, sink, header.size - sizeof(header), MSG_DONTWAIT);
+		t->next_id = (uint16_t)(header.id + 1);
 	}
 }
 
@@ -205,9 +227,10 @@ static void transfer(struct target *t)
 
 static void settle(struct target *t)
 {
-	do
+	do {
 		drain(t);
-	while (vfu_poll(t->dev) > 0);
+		drain_twin(t);
+	} while (vfu_poll(t->dev) > 0);
 }
 
 static void play(struct target *t, const uint8_t *bytes, size_t length)
@@ -255,9 +278,18 @@ static int make(struct target *t)
 	return vfu_open(&config, &t->dev);
 }
 
+static void greet(struct target *t)
+{
+	static const char two[] = "\0\0\1\0{\"capabilities\":{\"twin_socket\":{\"supported\":true}}}";
+
+	send_message(t, (const uint8_t *)two, t->twin_wanted ? sizeof(two) : 4, 0, VFU_CMD_VERSION);
+	settle(t);
+	if (t->twin_wanted)
+		abort();
+}
+
 static void run(struct target *t, const uint8_t *bytes, size_t length)
 {
-	static const uint8_t version[4] = {0, 0, 1, 0};
 	int pair[2];
 
 	if (make(t))
@@ -265,11 +297,12 @@ static void run(struct target *t, const uint8_t *bytes, size_t length)
 	if (!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)) {
 		t->fd = pair[1];
 		if (!vfu_attach_fd(t->dev, pair[0])) {
-			send_message(t, version, sizeof(version), 0, VFU_CMD_VERSION);
-			settle(t);
+			greet(t);
 			play(t, bytes, length);
 		}
 		close(pair[1]);
+		if (t->twin >= 0)
+			close(t->twin);
 		while (vfu_poll(t->dev) > 0)
 			;
 	}
@@ -278,7 +311,7 @@ static void run(struct target *t, const uint8_t *bytes, size_t length)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
-	struct target t = {.event = -1, .memfd = -1};
+	struct target t = {.event = -1, .memfd = -1, .twin = -1};
 
 	if (!length)
 		return 0;
@@ -286,6 +319,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 		parse_all(bytes + 1, length - 1);
 		return 0;
 	}
+	t.twin_wanted = bytes[0] & 2;
 	t.event = eventfd(0, EFD_CLOEXEC);
 	t.memfd = memfd_create("fuzz", MFD_CLOEXEC);
 	if (t.event >= 0 && t.memfd >= 0 && !ftruncate(t.memfd, MEM_SIZE))
