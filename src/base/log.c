@@ -22,8 +22,11 @@ static void keep(void *arg, int level, const char *text)
 	struct rig_log_late *late = arg;
 	struct rig_log_line *line = &late->line[late->count];
 
-	if (late->count == RIG_LOG_LATE)
+	if (late->count == RIG_LOG_LATE) {
+		if (!late->more++ || level < late->worst)
+			late->worst = level;
 		return;
+	}
 	line->level = level;
 	snprintf(line->text, sizeof(line->text), "%s", text);
 	late->count++;
@@ -38,5 +41,7 @@ void rig_log_say(struct rig_log_late *late, const struct rig_log *log)
 {
 	for (unsigned i = 0; i < late->count; i++)
 		rig_logf(log, late->line[i].level, "%s", late->line[i].text);
-	late->count = 0;
+	if (late->more)
+		rig_logf(log, late->worst, "%u more lines", late->more);
+	late->count = late->more = 0;
 }

@@ -25,11 +25,13 @@ struct rig_log {
 };
 
 /* What is said while fn must not be called, because a lock is held that fn may need (fork takes one): kept in
- * order, and handed on afterwards. What does not fit is dropped. */
-enum { RIG_LOG_LATE = 4 };
+ * order, and handed on afterwards. Of what does not fit only the number is said, at the worst of its
+ * levels. */
+enum { RIG_LOG_LATE = 16 };
 
 struct rig_log_late {
-	unsigned count;
+	unsigned count, more; /* lines kept; and those there was no room for */
+	int worst;            /* level of these */
 	struct rig_log_line {
 		int level;
 		char text[RIG_LOG_BYTES];
