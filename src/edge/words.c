@@ -40,7 +40,7 @@ static void unlock_making(void)
 static void prepare(void)
 {
 	(void)pthread_mutex_lock(&making);
-	if (words)
+	if (words_fd >= 0)
 		child_fd = make_memory();
 }
 
@@ -86,18 +86,29 @@ static bool put_copy(void)
 	if (copy == MAP_FAILED)
 		return false;
 	copy_written(copy, words_fd);
-	return mremap(copy, WORD_BYTES, WORD_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)words) !=
-	       MAP_FAILED;
+	if (mremap(copy, WORD_BYTES, WORD_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)words) != MAP_FAILED)
+		return true;
+	(void)munmap(copy, WORD_BYTES);
+	return false;
+}
+
+/* Without room for a copy the child sees on what the parent writes, but never writes it, and has no
+   descriptor to show. */
+static void keep_without_copy(void)
+{
+	(void)mmap((void *)words, WORD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, words_fd, 0);
+	if (child_fd >= 0)
+		(void)close(child_fd);
+	child_fd = -1;
 }
 
 /* The child's own devices are shown the copy by its descriptor; where there is none the words are still those
-   that were. Without room for a copy the child sees on what the parent writes, but never writes it. */
+   that were. Words without a descriptor are private to a process already: fork copies them. */
 static void child(void)
 {
-	if (words) {
+	if (words_fd >= 0) {
 		if (!put_copy())
-			(void)mmap((void *)words, WORD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
-			        words_fd, 0);
+			keep_without_copy();
 		(void)close(words_fd);
 		words_fd = child_fd;
 		child_fd = -1;

@@ -17,15 +17,16 @@
 
 static bool refused, early; /* the fork handlers, once; and the array was there before them */
 
-static bool array_is_mapped(void)
+/* Mappings of an array's memory. */
+static unsigned mappings(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	char line[512];
-	bool found = false;
+	unsigned found = 0;
 
 	assert_non_null(maps);
 	while (fgets(line, sizeof(line), maps))
-		found |= strstr(line, "memfd:rig-words") != NULL;
+		found += strstr(line, "memfd:rig-words") != NULL;
 	fclose(maps);
 	return found;
 }
@@ -35,11 +36,21 @@ int __wrap_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*ch
 
 int __wrap_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
 {
-	early |= array_is_mapped();
+	early |= mappings() > 0;
 	if (refused)
 		return __real_pthread_atfork(prepare, parent, child);
 	refused = true;
 	return ENOMEM;
+}
+
+static bool stuck; /* the copy cannot be moved to its place */
+
+void *__real_mremap(void *old, size_t old_bytes, size_t bytes, int flags, void *to);
+void *__wrap_mremap(void *old, size_t old_bytes, size_t bytes, int flags, void *to);
+
+void *__wrap_mremap(void *old, size_t old_bytes, size_t bytes, int flags, void *to)
+{
+	return stuck ? MAP_FAILED : __real_mremap(old, old_bytes, bytes, flags, to);
 }
 
 #define BYTES (RIG_WORD_COUNT * sizeof(uint64_t))
@@ -175,30 +186,64 @@ static rlim_t address_space(void)
 	return (rlim_t)pages * 4096;
 }
 
-/* Address space for half a copy: the child must not write what the parent waits for. */
-static void a_child_without_room_for_a_copy_leaves_the_parents_words_alone(void **state)
+/* What such a child's answer is: 0, or the number of the step that failed. Its child has the words as it. */
+static int child_keeps_its_words(void)
 {
 	rig_atomic_u64 *words = rig_words();
-	struct rlimit was, less;
 	int status;
 	pid_t child;
 
-	(void)state;
+	if (rig_word_load(&words[23]) != 3)
+		return 1;
+	rig_word_raise(&words[23], 77);
+	if (rig_word_load(&words[23]) != 77)
+		return 2;
+	if (rig_words_fd() >= 0) /* it would show other memory */
+		return 3;
+	if (mappings() != 1)
+		return 4;
+	stuck = false;
+	child = fork();
+	if (child == 0)
+		_exit(rig_word_load(&words[23]) == 77 && rig_words_fd() < 0 ? 0 : 1);
+	return waitpid(child, &status, 0) == child && !status ? 0 : 5;
+}
+
+static void check_child(void)
+{
+	rig_atomic_u64 *words = rig_words();
+	int status;
+	pid_t child;
+
 	rig_word_raise(&words[23], 3);
+	child = fork();
+	if (child == 0)
+		_exit(child_keeps_its_words());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(rig_word_load(&words[23]), 3);
+}
+
+/* Address space for half a copy: the child must not write what the parent waits for. */
+static void a_child_without_room_for_a_copy_leaves_the_parents_words_alone(void **state)
+{
+	struct rlimit was, less;
+
+	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_AS, &was), 0);
 	less = (struct rlimit){.rlim_cur = address_space() + BYTES / 2, .rlim_max = was.rlim_max};
 	assert_int_equal(setrlimit(RLIMIT_AS, &less), 0);
-	child = fork();
-	if (child == 0) {
-		bool kept = rig_word_load(&words[23]) == 3;
-
-		rig_word_raise(&words[23], 77);
-		_exit(kept && rig_word_load(&words[23]) == 77 ? 0 : 1);
-	}
+	check_child();
 	assert_int_equal(setrlimit(RLIMIT_AS, &was), 0);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-	assert_int_equal(rig_word_load(&words[23]), 3);
+}
+
+static void a_child_whose_copy_cannot_be_put_in_place_keeps_none_of_it(void **state)
+{
+	(void)state;
+	stuck = true;
+	check_child();
+	stuck = false;
 }
 
 int main(void)
@@ -212,6 +257,7 @@ int main(void)
 	        cmocka_unit_test(raising_never_lowers),
 	        cmocka_unit_test(a_forked_child_has_a_private_copy),
 	        cmocka_unit_test(a_child_without_room_for_a_copy_leaves_the_parents_words_alone),
+	        cmocka_unit_test(a_child_whose_copy_cannot_be_put_in_place_keeps_none_of_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
