@@ -40,12 +40,84 @@ int rig_rt_copy_submit(struct rig_device *d, const struct rig_buffer *dst, uint6
 	return rig_rt_submit(&job, NULL, 0, point);
 }
 
-/* The host's stores to the device's window are complete before any later doorbell. */
-static void flush_window(const struct rig_buffer *buffer)
+/* ---- The host's side of a copy ---- */
+
+int rig_rt_side_get(const struct rig_rt_host_side *side, uint64_t at, void *dst, uint64_t bytes)
 {
-	if (buffer->mem->kind == RIG_MAPPED)
-		atomic_thread_fence(memory_order_seq_cst);
+	if (side->io)
+		return rig_rt_io_read(side->io, side->offset + at, dst, bytes);
+	if (side->mapped)
+		rig_wide_get(dst, side->memory + at, bytes);
+	else /* two devices may map overlapping pages of the caller's */
+		memmove(dst, side->memory + at, bytes);
+	return 0;
 }
+
+int rig_rt_side_put(const struct rig_rt_host_side *side, uint64_t at, const void *src, uint64_t bytes)
+{
+	if (side->io)
+		return rig_rt_io_write(side->io, side->offset + at, src, bytes);
+	if (!side->mapped) {
+		memcpy(side->memory + at, src, bytes);
+		return 0;
+	}
+	rig_wide_put(side->memory + at, src, bytes);
+	/* The host's stores to the device's window are complete before any later doorbell. */
+	atomic_thread_fence(memory_order_seq_cst);
+	return 0;
+}
+
+static struct rig_rt_host_side side_of(struct rig_buffer *buffer, uint64_t offset)
+{
+	if (!buffer->host)
+		return (struct rig_rt_host_side){.io = buffer, .offset = offset};
+	return (struct rig_rt_host_side){
+	        .memory = (char *)buffer->host + offset, .mapped = buffer->mem->kind == RIG_MAPPED};
+}
+
+/* Whether the calling thread moves the buffer's bytes itself. */
+static bool is_reached(const struct rig_buffer *buffer)
+{
+	return buffer->host || rig_rt_is_io(buffer->device);
+}
+
+static bool is_plain(const struct rig_rt_host_side *side)
+{
+	return side->memory && !side->mapped;
+}
+
+#define PIECE_BYTES (UINT64_C(1) << 20)
+
+/* Between sides that are each reached in their own way: through ordinary memory. */
+static int move_through(
+        const struct rig_rt_host_side *dst, const struct rig_rt_host_side *src, uint64_t bytes)
+{
+	uint64_t piece = bytes < PIECE_BYTES ? bytes : PIECE_BYTES, done, n;
+	char *bounce = malloc(piece);
+	int code = 0;
+
+	if (!bounce)
+		return rig_error_set(-ENOMEM, "no host memory to copy through");
+	for (done = 0; done < bytes && !code; done += n) {
+		n = bytes - done < piece ? bytes - done : piece;
+		code = rig_rt_side_get(src, done, bounce, n);
+		if (!code)
+			code = rig_rt_side_put(dst, done, bounce, n);
+	}
+	free(bounce);
+	return code;
+}
+
+static int move(const struct rig_rt_host_side *dst, const struct rig_rt_host_side *src, uint64_t bytes)
+{
+	if (is_plain(dst))
+		return rig_rt_side_get(src, 0, dst->memory, bytes);
+	if (is_plain(src))
+		return rig_rt_side_put(dst, 0, src->memory, bytes);
+	return move_through(dst, src, bytes);
+}
+
+/* ---- What a window's bytes are worth ---- */
 
 /* Bytes that are looked through rather than asked about: asking takes microseconds. */
 #define LOOKED_THROUGH (UINT64_C(1) << 20)
@@ -83,22 +155,14 @@ static int check_memory(const struct rig_buffer *buffer, const void *memory, uin
 
 static int write_bytes(struct rig_buffer *buffer, uint64_t offset, const void *src, uint64_t bytes)
 {
-	struct rig_rt_host_side side = {.memory = (char *)(uintptr_t)src};
+	struct rig_rt_host_side from = {.memory = (char *)(uintptr_t)src}, to;
 	int code;
 
-	if (!buffer->host && !rig_rt_is_io(buffer->device))
-		return rig_rt_stage_write(buffer, offset, &side, bytes);
+	if (!is_reached(buffer))
+		return rig_rt_stage_write(buffer, offset, &from, bytes);
 	code = rig_rt_mem_wait(buffer->mem, RIG_WRITE);
-	if (code)
-		return code;
-	if (!buffer->host)
-		return rig_rt_io_write(buffer, offset, src, bytes);
-	if (buffer->mem->kind == RIG_MAPPED)
-		rig_wide_put((char *)buffer->host + offset, src, bytes);
-	else
-		memcpy((char *)buffer->host + offset, src, bytes);
-	flush_window(buffer);
-	return 0;
+	to = side_of(buffer, offset);
+	return code ? code : rig_rt_side_put(&to, 0, src, bytes);
 }
 
 int rig_buffer_write(struct rig_buffer *buffer, uint64_t offset, const void *src, uint64_t bytes)
@@ -121,21 +185,16 @@ int rig_buffer_write(struct rig_buffer *buffer, uint64_t offset, const void *src
 
 static int read_bytes(struct rig_buffer *buffer, uint64_t offset, void *dst, uint64_t bytes)
 {
-	struct rig_rt_host_side side = {.memory = dst};
+	struct rig_rt_host_side to = {.memory = dst}, from;
 	int code;
 
-	if (!buffer->host && !rig_rt_is_io(buffer->device))
-		return rig_rt_stage_read(buffer, offset, &side, bytes);
+	if (!is_reached(buffer))
+		return rig_rt_stage_read(buffer, offset, &to, bytes);
 	code = rig_rt_mem_wait(buffer->mem, RIG_READ);
-	if (code)
-		return code;
-	if (!buffer->host)
-		return rig_rt_io_read(buffer, offset, dst, bytes);
-	if (buffer->mem->kind == RIG_MAPPED)
-		rig_wide_get(dst, (const char *)buffer->host + offset, bytes);
-	else
-		memcpy(dst, (const char *)buffer->host + offset, bytes);
-	return check_read(buffer, dst, bytes);
+	from = side_of(buffer, offset);
+	if (!code)
+		code = rig_rt_side_get(&from, 0, dst, bytes);
+	return code ? code : check_read(buffer, dst, bytes);
 }
 
 int rig_buffer_read(struct rig_buffer *buffer, uint64_t offset, void *dst, uint64_t bytes)
@@ -156,26 +215,23 @@ int rig_buffer_read(struct rig_buffer *buffer, uint64_t offset, void *dst, uint6
 	return code;
 }
 
-/* By the host: both sides have an address. */
-static int copy_by_host(struct rig_buffer *dst, uint64_t dst_offset, struct rig_buffer *src,
-        uint64_t src_offset, uint64_t bytes)
-{
-	int code = rig_rt_mem_wait(src->mem, RIG_READ);
-
-	if (!code)
-		code = rig_rt_mem_wait(dst->mem, RIG_WRITE);
-	if (code)
-		return code;
-	memmove((char *)dst->host + dst_offset, (const char *)src->host + src_offset, bytes);
-	flush_window(dst);
-	/* A window is not read back. */
-	return check_read(src, dst->mem->kind == RIG_MAPPED ? NULL : (char *)dst->host + dst_offset, bytes);
-}
-
 struct copy {
 	struct rig_buffer *dst, *src;
 	uint64_t dst_offset, src_offset, bytes;
 };
+
+/* By the host, which reaches both sides. */
+static int copy_by_host(const struct copy *c)
+{
+	struct rig_rt_host_side dst = side_of(c->dst, c->dst_offset), src = side_of(c->src, c->src_offset);
+	int code = rig_rt_mem_wait(c->src->mem, RIG_READ);
+
+	if (!code)
+		code = rig_rt_mem_wait(c->dst->mem, RIG_WRITE);
+	if (!code)
+		code = move(&dst, &src, c->bytes);
+	return code ? code : check_read(c->src, is_plain(&dst) ? dst.memory : NULL, c->bytes);
+}
 
 /* By the copy engine of `d`, where it reaches both sides. -ENOTSUP where it does not. */
 static int copy_by(struct rig_device *d, const struct copy *c, struct rig_point *point)
@@ -212,95 +268,25 @@ static int copy_direct(const struct copy *c, struct rig_point *point)
 	return code;
 }
 
-/* Through host memory: one side has an address, or neither. */
+/* Through staging memory: the host reaches one side, or neither. */
 static int copy_staged(const struct copy *c)
 {
-	struct rig_rt_host_side side = {0};
+	struct rig_rt_host_side side;
 	int code;
 
-	if (c->src->host) {
-		side.memory = (char *)c->src->host + c->src_offset;
+	if (is_reached(c->src)) {
+		side = side_of(c->src, c->src_offset);
 		code = rig_rt_mem_wait(c->src->mem, RIG_READ);
 		if (!code)
 			code = rig_rt_stage_write(c->dst, c->dst_offset, &side, c->bytes);
 		return code ? code : check_read(c->src, NULL, c->bytes);
 	}
-	if (c->dst->host) {
-		side.memory = (char *)c->dst->host + c->dst_offset;
+	if (is_reached(c->dst)) {
+		side = side_of(c->dst, c->dst_offset);
 		code = rig_rt_mem_wait(c->dst->mem, RIG_WRITE);
 		return code ? code : rig_rt_stage_read(c->src, c->src_offset, &side, c->bytes);
 	}
 	return rig_rt_stage_copy(c->dst, c->dst_offset, c->src, c->src_offset, c->bytes);
-}
-
-/* ---- Io devices: the host moves the bytes by calls ---- */
-
-#define PIECE_BYTES (UINT64_C(1) << 20)
-
-/* Between two buffers of Io devices, through memory of the host. */
-static int copy_io_to_io(const struct copy *c)
-{
-	uint64_t piece = c->bytes < PIECE_BYTES ? c->bytes : PIECE_BYTES, done, n;
-	char *bounce = malloc(piece);
-	int code = 0;
-
-	if (!bounce)
-		return rig_error_set(-ENOMEM, "no host memory to copy through");
-	for (done = 0; done < c->bytes && !code; done += n) {
-		n = c->bytes - done < piece ? c->bytes - done : piece;
-		code = rig_rt_io_read(c->src, c->src_offset + done, bounce, n);
-		if (!code)
-			code = rig_rt_io_write(c->dst, c->dst_offset + done, bounce, n);
-	}
-	free(bounce);
-	return code;
-}
-
-static int copy_from_io(const struct copy *c)
-{
-	struct rig_rt_host_side side = {.io = c->src, .offset = c->src_offset};
-	int code;
-
-	if (!c->dst->host)
-		return rig_rt_stage_write(c->dst, c->dst_offset, &side, c->bytes);
-	code = rig_rt_io_read(c->src, c->src_offset, (char *)c->dst->host + c->dst_offset, c->bytes);
-	flush_window(c->dst);
-	return code;
-}
-
-static int copy_to_io(const struct copy *c)
-{
-	struct rig_rt_host_side side = {.io = c->dst, .offset = c->dst_offset};
-	int code;
-
-	if (!c->src->host)
-		return rig_rt_stage_read(c->src, c->src_offset, &side, c->bytes);
-	code = rig_rt_io_write(c->dst, c->dst_offset, (const char *)c->src->host + c->src_offset, c->bytes);
-	return code ? code : check_read(c->src, NULL, c->bytes);
-}
-
-static bool has_io(const struct copy *c)
-{
-	return rig_rt_is_io(c->dst->device) || rig_rt_is_io(c->src->device);
-}
-
-static int copy_io(const struct copy *c)
-{
-	bool to = rig_rt_is_io(c->dst->device), from = rig_rt_is_io(c->src->device);
-	int code;
-
-	/* A read into the pages that it fills from could wait for itself in the kernel. */
-	if (c->dst->mem == c->src->mem && to != from)
-		return rig_error_set(
-		        -EINVAL, "a copy between memory of %s and a borrow of it", c->dst->mem->owner->name);
-	code = rig_rt_mem_wait(c->src->mem, RIG_READ);
-	if (!code)
-		code = rig_rt_mem_wait(c->dst->mem, RIG_WRITE);
-	if (code)
-		return code;
-	if (to && from)
-		return copy_io_to_io(c);
-	return to ? copy_to_io(c) : copy_from_io(c);
 }
 
 /* Ranges of one memory, by whichever buffers; bounds were checked. */
@@ -339,18 +325,24 @@ static void note_both(const struct copy *c, uint64_t dst_start, uint64_t src_sta
 		rig_rt_note(c->src->device, RIG_EVENT_COPY, src_start, c->bytes);
 }
 
+/* A read into the pages that it fills from could wait for itself in the kernel. */
+static int check_borrow(const struct copy *c)
+{
+	if (c->dst->mem != c->src->mem || rig_rt_is_io(c->dst->device) == rig_rt_is_io(c->src->device))
+		return 0;
+	return rig_error_set(
+	        -EINVAL, "a copy between memory of %s and a borrow of it", c->dst->mem->owner->name);
+}
+
 /* By the calling thread, with the devices' engines where memory is staged. */
 static int copy_here(const struct copy *c)
 {
 	uint64_t dst_start = rig_rt_note_start(c->dst->device), src_start = rig_rt_note_start(c->src->device);
 	int code;
 
-	if (has_io(c))
-		code = copy_io(c);
-	else if (c->dst->host && c->src->host)
-		code = copy_by_host(c->dst, c->dst_offset, c->src, c->src_offset, c->bytes);
-	else
-		code = copy_staged(c);
+	code = check_borrow(c);
+	if (!code)
+		code = is_reached(c->dst) && is_reached(c->src) ? copy_by_host(c) : copy_staged(c);
 	if (!code)
 		note_both(c, dst_start, src_start);
 	return code;
@@ -362,7 +354,7 @@ static int copy(const struct copy *c, struct rig_point *point)
 	int code;
 
 	point->bits = 0;
-	if (has_io(c) || (c->dst->host && c->src->host))
+	if (rig_rt_is_io(c->dst->device) || rig_rt_is_io(c->src->device) || (c->dst->host && c->src->host))
 		return copy_here(c);
 	/* Pages of an Io device that the engine reads through. */
 	if (rig_rt_is_io(c->src->mem->owner))

@@ -141,12 +141,19 @@ int rig_rt_buffer_usable(const struct rig_buffer *buffer);
 /* A copy of one row on the device's copy engine between regions it addresses (copy.c). */
 int rig_rt_copy_submit(struct rig_device *d, const struct rig_buffer *dst, uint64_t dst_offset,
         const struct rig_buffer *src, uint64_t src_offset, uint64_t bytes, struct rig_point *point);
-/* What the host moves bytes from or to: memory, or a buffer of an Io device from `offset`. */
+/* What the host moves bytes from or to: memory, which is a device's window where `mapped`, or a buffer of an
+   Io device from `offset`. */
 struct rig_rt_host_side {
 	char *memory;
+	bool mapped;
 	struct rig_buffer *io;
 	uint64_t offset;
 };
+
+/* Moves bytes out of a side, from its byte `at` on, into ordinary memory, and into it; a window only by wide
+   accesses (rig_wide.h). 0, or what rig_rt_io_read and rig_rt_io_write answer (copy.c). */
+int rig_rt_side_get(const struct rig_rt_host_side *side, uint64_t at, void *dst, uint64_t bytes);
+int rig_rt_side_put(const struct rig_rt_host_side *side, uint64_t at, const void *src, uint64_t bytes);
 
 /* Copies through the device's staging memory (staging.c). */
 int rig_rt_stage_write(

@@ -182,24 +182,6 @@ static int begin(struct rig_device *d, uint64_t bytes, struct rig_rt_stage **s)
 	}
 }
 
-/* ---- The host's side of a copy ---- */
-
-static int fill(const struct rig_rt_host_side *h, uint64_t at, void *dst, uint64_t bytes)
-{
-	if (h->io)
-		return rig_rt_io_read(h->io, h->offset + at, dst, bytes);
-	memcpy(dst, h->memory + at, bytes);
-	return 0;
-}
-
-static int empty(const struct rig_rt_host_side *h, uint64_t at, const void *src, uint64_t bytes)
-{
-	if (h->io)
-		return rig_rt_io_write(h->io, h->offset + at, src, bytes);
-	memcpy(h->memory + at, src, bytes);
-	return 0;
-}
-
 /* ---- Copies ---- */
 
 static uint64_t chunk_of(const struct rig_rt_stage *s, uint64_t done, uint64_t bytes)
@@ -236,7 +218,7 @@ static int write_all(struct rig_rt_stage *s, struct rig_buffer *buffer, uint64_t
 			rig_rt_io_prefetch(src->io, src->offset + done + n, chunk_of(s, done + n, bytes));
 		code = rig_wait(s->point[half]);
 		if (!code)
-			code = fill(src, done, s->half[half]->host, n);
+			code = rig_rt_side_get(src, done, s->half[half]->host, n);
 		if (!code)
 			code = drain(s, half, buffer, offset + done, n);
 	}
@@ -282,7 +264,7 @@ static int read_all(struct rig_rt_stage *s, struct rig_buffer *buffer, uint64_t 
 		if (!code)
 			code = rig_wait(s->point[half]);
 		if (!code)
-			code = empty(dst, done, s->half[half]->host, n);
+			code = rig_rt_side_put(dst, done, s->half[half]->host, n);
 	}
 	return code;
 }

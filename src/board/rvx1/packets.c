@@ -94,6 +94,16 @@ int rvx1_check(
 	}
 }
 
+/* Where packets lie may be board memory. They are aligned there, so that the width of each store is known. */
+static void put_packet(void *units, const struct rvx1_packet *packet)
+{
+	const uint8_t *from = (const uint8_t *)packet;
+	unsigned i;
+
+	for (i = 0; i < sizeof(*packet); i += RIG_WIDE)
+		rig_wide_put1((uint8_t *)units + i, from + i, RIG_WIDE);
+}
+
 void rvx1_step(struct rig_port *port, void *units, const struct rig_step *step)
 {
 	static const uint8_t opcodes[] = {
@@ -121,7 +131,7 @@ void rvx1_step(struct rig_port *port, void *units, const struct rig_step *step)
 		packet.arg = (uint32_t)step->value;
 		packet.u.word.value = 0;
 	}
-	memcpy(units, &packet, sizeof(packet));
+	put_packet(units, &packet);
 }
 
 static int put_copy(const struct rig_copy_part *copy, const struct rig_run *run, void *units)
@@ -153,7 +163,7 @@ static int put_copy(const struct rig_copy_part *copy, const struct rig_run *run,
 	c->row_bytes = copy->row_bytes;
 	c->rows = copy->rows;
 	c->dst_pitch = copy->dst.pitch;
-	memcpy(units, &packet, sizeof(packet));
+	put_packet(units, &packet);
 	return 0;
 }
 
@@ -174,7 +184,7 @@ static void put_launch(struct rvx1 *rvx1, const struct rig_launch_part *part, co
 	memcpy(l->group, block->threads, sizeof(l->group));
 	l->shared = block->shared;
 	l->slots = launch->function.has_threads ? launch->function.threads : rvx1->group_threads;
-	memcpy(place->units, &packet, sizeof(packet));
+	put_packet(place->units, &packet);
 }
 
 static int put_fill(struct rig_port *port, const struct rig_fill_part *fill, const struct rig_place *place)

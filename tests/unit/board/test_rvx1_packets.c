@@ -122,7 +122,7 @@ static void a_launch_packet_carries_everything_and_slot_addresses(void **state)
 	const struct rig_ref refs[] = {{0, 1}, {16, 0}};
 	uint64_t offset = 8, segment[PARAMS / 8];
 	struct rig_place place;
-	struct rvx1_packet p;
+	_Alignas(RVX1_PACKET_BYTES) struct rvx1_packet p; /* as in a ring */
 	struct rig_need need;
 
 	(void)state;
@@ -155,7 +155,7 @@ static void a_launch_packet_carries_everything_and_slot_addresses(void **state)
 static void a_copy_packet_carries_rows_and_pitches_of_slots(void **state)
 {
 	struct rig_place place;
-	struct rvx1_packet p;
+	_Alignas(RVX1_PACKET_BYTES) struct rvx1_packet p; /* as in a ring */
 	struct rig_need need;
 
 	(void)state;
@@ -179,7 +179,7 @@ static void a_copy_packet_carries_rows_and_pitches_of_slots(void **state)
 static void a_copy_whose_rows_wrap_is_refused(void **state)
 {
 	struct rig_place place;
-	struct rvx1_packet p;
+	_Alignas(RVX1_PACKET_BYTES) struct rvx1_packet p; /* as in a ring */
 	struct rig_need need = {.units = 1};
 
 	(void)state;
@@ -235,7 +235,7 @@ static void steps_become_the_manuals_packets(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct rvx1_packet p;
+		_Alignas(RVX1_PACKET_BYTES) struct rvx1_packet p; /* as in a ring */
 
 		memset(&p, 0xA5, sizeof(p));
 		rvx1_step(&port, &p, &cases[i].step);

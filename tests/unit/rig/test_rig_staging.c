@@ -146,6 +146,81 @@ static void devices_that_do_not_reach_each_other_copy_in_both_directions(void **
 	help_close(&b);
 }
 
+/* What libc copied from or to the watched memory of a device. */
+static struct {
+	const char *at;
+	uint64_t bytes;
+	unsigned copies;
+} watched;
+
+static void look(const void *dst, const void *src, size_t bytes)
+{
+	const char *sides[] = {dst, src};
+
+	for (unsigned i = 0; watched.at && i < 2; i++)
+		watched.copies += sides[i] < watched.at + watched.bytes && watched.at < sides[i] + bytes;
+}
+
+void *__real_memcpy(void *dst, const void *src, size_t bytes);
+void *__wrap_memcpy(void *dst, const void *src, size_t bytes);
+void *__real_memmove(void *dst, const void *src, size_t bytes);
+void *__wrap_memmove(void *dst, const void *src, size_t bytes);
+
+void *__wrap_memcpy(void *dst, const void *src, size_t bytes)
+{
+	look(dst, src, bytes);
+	return __real_memcpy(dst, src, bytes);
+}
+
+void *__wrap_memmove(void *dst, const void *src, size_t bytes)
+{
+	look(dst, src, bytes);
+	return __real_memmove(dst, src, bytes);
+}
+
+/* Into the window from `other`, within it, and back. */
+static void go_through(struct rig_buffer *window, struct rig_buffer *other, const uint8_t *bytes)
+{
+	uint8_t got[BYTES];
+
+	assert_ok(rig_buffer_write(other, 0, bytes, BYTES));
+	assert_ok(rig_buffer_copy(window, 3, other, 1, BYTES - 8));
+	assert_ok(rig_buffer_copy(window, BYTES + 5, window, 3, BYTES - 8));
+	assert_ok(rig_buffer_copy(other, 7, window, BYTES + 5, BYTES - 8));
+	assert_ok(rig_buffer_read(other, 7, got, BYTES - 8));
+	assert_memory_equal(got, bytes + 1, BYTES - 8);
+}
+
+/* Whether the other side is memory of the host's, staged through another device, or a window too. */
+static void a_mapped_buffer_is_never_copied_by_libc(void **state)
+{
+	static const enum rig_memory kinds[] = {RIG_PINNED, RIG_DEVICE, RIG_MAPPED};
+	struct polled_options o = help_options(), other = help_options();
+	struct rig_buffer *window, *buffer;
+	uint8_t *bytes = pattern(BYTES);
+	struct bench a, b;
+	unsigned i;
+
+	(void)state;
+	other.name = "P1";
+	a = help_open(&o);
+	b = help_open(&other);
+	assert_ok(rig_buffer_create(b.d, RIG_MAPPED, UINT64_C(2) * BYTES, &window));
+	watched.at = rig_buffer_host(window);
+	watched.bytes = UINT64_C(2) * BYTES;
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		assert_ok(rig_buffer_create(a.d, kinds[i], BYTES, &buffer));
+		go_through(window, buffer, bytes);
+		rig_buffer_put(buffer);
+	}
+	assert_int_equal(watched.copies, 0);
+	watched.at = NULL;
+	free(bytes);
+	rig_buffer_put(window);
+	help_close(&a);
+	help_close(&b);
+}
+
 static unsigned slots_taken(struct rig_device *d)
 {
 	unsigned i, n = 0;
@@ -292,6 +367,7 @@ int main(void)
 	        cmocka_unit_test(two_staged_copies_of_a_device_run_at_a_time_and_a_third_waits),
 	        cmocka_unit_test(a_large_copy_has_a_chunk_under_way_while_another_is_moved),
 	        cmocka_unit_test(devices_that_do_not_reach_each_other_copy_in_both_directions),
+	        cmocka_unit_test(a_mapped_buffer_is_never_copied_by_libc),
 	        cmocka_unit_test(copies_in_opposite_directions_take_slots_in_one_order),
 	        cmocka_unit_test(a_device_without_pinned_memory_is_staged_through_mapped_host_memory),
 	        cmocka_unit_test(a_device_that_reaches_no_host_memory_at_all_says_so),
