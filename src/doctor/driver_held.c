@@ -24,6 +24,7 @@ struct search {
 	const char *pid;
 	int (*each)(void *arg, const char *who, const char *node, const char *file);
 	void *arg;
+	int answer; /* of each */
 };
 
 /* -- The nodes -- */
@@ -116,7 +117,8 @@ static int check_descriptor(void *arg, const char *name)
 	snprintf(who, sizeof(who), "/proc/%.32s/comm", q->pid);
 	(void)rig_tree_line(q->root, who, comm, sizeof(comm));
 	snprintf(who, sizeof(who), "%.32s (%s)", q->pid, comm);
-	return q->each(q->arg, who, target, path) ? 1 : -1;
+	q->answer = q->each(q->arg, who, target, path);
+	return q->answer ? 1 : -1; /* one descriptor of a process is enough */
 }
 
 /* A process once, however many nodes it has: -1 ends its descriptors, 1 everything. */
@@ -144,5 +146,6 @@ int rig_doctor_driver_holders(const char *root, const char *bdf,
 	find_number(&q);
 	snprintf(folder, sizeof(folder), "/sys/bus/pci/devices/%s", q.s.bdf);
 	look_into(&q, folder, "");
-	return rig_tree_each(root, "/proc", check_process, &q);
+	(void)rig_tree_each(root, "/proc", check_process, &q);
+	return q.answer;
 }

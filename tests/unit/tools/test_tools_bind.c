@@ -344,6 +344,15 @@ static void a_mounted_disk_is_refused_before_anything_is_written(void **state)
 	assert_refused(f, -EBUSY, "the machine works through " TREE_BDF ": /dev/sda1 is mounted on /");
 }
 
+static void a_driver_whose_node_a_process_has_open_is_left_alone(void **state)
+{
+	struct fixture *f = *state;
+
+	tree_file(&f->tree, "/proc/4711/comm", "python3\n");
+	tree_node(&f->tree, "/proc/4711/fd/5", "/dev/nouveau0");
+	assert_refused(f, -EBUSY, "process 4711 (python3) has /dev/nouveau0 open");
+}
+
 static void a_disk_that_somebody_holds_is_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -505,6 +514,7 @@ int main(void)
 	        TEST(a_node_that_cannot_be_handed_over_leaves_all_as_before),
 	        TEST(a_dry_run_writes_what_a_run_would),
 	        TEST(a_mounted_disk_is_refused_before_anything_is_written),
+	        TEST(a_driver_whose_node_a_process_has_open_is_left_alone),
 	        TEST(a_disk_that_somebody_holds_is_refused),
 	        TEST(the_machines_network_is_refused_also_for_a_mate),
 	        TEST(virtual_functions_bridges_and_missing_drivers_are_refused),
