@@ -19,6 +19,7 @@ function(rig_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE rig_headers rig_options ${ARG_LINKS} PkgConfig::CMOCKA)
+  target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}/tests/support") # test.h
   set(tsan "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp die_after_fork=0")
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77

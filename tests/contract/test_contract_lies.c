@@ -3,11 +3,7 @@
  * The laws themselves: an honest driver keeps each, under every way it can be, and each has a driver that
  * breaks it (polled_lies.h), which the law finds.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <stdio.h>
 #include <string.h>
 

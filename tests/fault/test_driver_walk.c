@@ -3,11 +3,7 @@
  * The driver's life with the k-th access of the function, or the k-th allocation, failing, for every k until
  * the whole scenario succeeds: each step answers an error or works, and nothing is left behind.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,11 +3,7 @@
  * The life of a taken function with its k-th step failing, for every k until none does: a call of the
  * transport, or an allocation. Whatever failed, nothing is left behind and the function can be taken again.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>

@@ -3,11 +3,7 @@
  * A fuzz target as an ordinary test: every file of its corpus, then inputs made from them (each cut short at
  * some lengths, some bytes changed), by a fixed sequence, so that a failure repeats.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

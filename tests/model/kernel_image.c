@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "kernel_image.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <cmocka.h>
+#include "test.h"
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>

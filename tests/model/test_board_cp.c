@@ -4,12 +4,10 @@
 #include "rvx_client.h"
 
 #include <linux/pci_regs.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 /* cmocka wants the lines above */
-#include <cmocka.h>
+#include "test.h"
 
 #define CODE        0x20000ull
 #define OUT         0x30000ull

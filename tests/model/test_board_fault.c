@@ -8,16 +8,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/pci_regs.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 /* cmocka wants the lines above */
-#include <cmocka.h>
+#include "test.h"
 
 #define ONES32 0xFFFFFFFFu
 #define DIED   1

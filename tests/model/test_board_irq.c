@@ -3,12 +3,10 @@
 #include "rvx_asm.h"
 #include "rvx_client.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 /* cmocka wants the lines above */
-#include <cmocka.h>
+#include "test.h"
 
 #define CODE 0x20000ull
 

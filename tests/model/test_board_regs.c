@@ -6,12 +6,10 @@
 #include "vfu_wire.h"
 
 #include <linux/pci_regs.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 /* cmocka wants the lines above */
-#include <cmocka.h>
+#include "test.h"
 
 #define ONES32   0xFFFFFFFFull
 #define QUEUE(q) (RVX1_QUEUE_BASE + (q)*RVX1_QUEUE_PITCH)

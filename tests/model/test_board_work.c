@@ -5,12 +5,10 @@
 
 #include "rvx1/packet.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 /* cmocka wants the lines above */
-#include <cmocka.h>
+#include "test.h"
 
 #define THREADS 256u
 #define GROUPS  256u

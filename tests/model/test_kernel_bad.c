@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Kernels that do what they must not: the fault each gives, and that a reset ends it (docs/rvx1.md, section
  * 10). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <linux/pci_regs.h>
 #include <string.h>
 

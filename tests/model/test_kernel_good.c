@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Compiled kernels on the board, under the project's firmware: what docs/kernels.md promises them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <math.h>
 #include <string.h>
 

@@ -9,11 +9,7 @@
  * Functions fail the running cmocka test; waits end it after INSIDE_SECONDS.
  */
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <semaphore.h>
 

@@ -3,11 +3,7 @@
 
 #include "allocs.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,11 +11,7 @@
  * Functions fail the running cmocka test when they cannot do their work. One thread.
  */
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "doctor.h"
 

@@ -5,11 +5,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <setjmp.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 struct finishing {
 	struct rig_rail_link *link;

@@ -8,11 +8,7 @@
  * thread.
  */
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "rig_edge.h"
 #include "rig_vfio.h"

@@ -3,11 +3,7 @@
 #ifndef RIG_HELP_H
 #define RIG_HELP_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "polled.h"
 #include "rig.h"

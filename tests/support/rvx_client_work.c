@@ -5,13 +5,11 @@
 #include "rvx1/firmware.h"
 #include "rvx1/packet.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 /* cmocka wants the lines above */
-#include <cmocka.h>
+#include "test.h"
 
 #define TABLE_BYTES 4096u
 #define RING_PITCH  0x10000u

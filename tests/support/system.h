@@ -10,13 +10,8 @@
  * Functions fail the running cmocka test when they cannot do their work. One thread.
  */
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
-#include <cmocka.h>
+#include "test.h"
 
 /* Whether this is ThreadSanitizer, which is never idle and cannot start threads in a child of fork. */
 #if defined(__SANITIZE_THREAD__)

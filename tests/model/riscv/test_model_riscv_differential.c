@@ -4,14 +4,10 @@
  * must be the same, and all memory at the end. A failure names seed, instruction and register. RV_SEED=n runs
  * that seed alone, RV_SEEDS=n that many from 1.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test.h"
 #include "rv.h"
 #include "rv_isa.h"
 #include "rvgen.h"

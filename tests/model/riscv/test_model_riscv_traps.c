@@ -6,14 +6,10 @@
  *
  * The guest program handles the signals itself: it logs address and signal and skips 4 bytes.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test.h"
 #include "rv.h"
 #include "rv_core.h"
 #include "rv_isa.h"

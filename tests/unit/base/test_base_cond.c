@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdbool.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "clock.h"
 #include "cond.h"

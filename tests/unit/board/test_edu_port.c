@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The edu port through the contract, on a device written from edu's specification. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <string.h>
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A program's view of edu: buffers, submissions and the end of a device, through librig. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <string.h>
 

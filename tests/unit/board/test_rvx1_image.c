@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Kernel images: what is taken, and that everything else is refused with what is wrong with it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the RVX-1 port judges and encodes: launches at, under and over each limit, and packets field by
  * field. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <string.h>
 

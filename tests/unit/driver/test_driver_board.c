@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the driver asks of a board's port: a table that is whole, and calls in the order that a device
    needs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The driver's cold side over a passive board: facts, memory, bus addresses, and the ways a device ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The driver's memory for others: peers of the driver, bus addresses, dma-bufs, and what stays theirs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

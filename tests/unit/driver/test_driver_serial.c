@@ -3,11 +3,7 @@
  * The driver over a board without rings, a toy: each word of a words part is an operation, whose start logs
  * the word and which completes when the test lets it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>

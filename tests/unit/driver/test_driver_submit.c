@@ -3,11 +3,7 @@
  * What the driver places on the rings, judged by running it: a small executor of packets, whose queues take
  * turns at random, stands for the device and logs what each part did.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,11 +3,7 @@
  * Times of values on eight queues, judged by running their packets: a small executor, whose queues take turns
  * at random, stands for the device, and its clock is the host's at another frequency.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,11 +4,7 @@
  * The clock here is one whose truth is known: steps of the host's time, each with a drift of its own, and
  * jumps.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <string.h>
 
 #include "draw.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fw_fake.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "test.h"
 #include <stdlib.h>
 #include <string.h>
 

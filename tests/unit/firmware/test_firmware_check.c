@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The firmware's packet rules: docs/rvx1.md, section 7.1. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <string.h>
 
 #include <rvx1/regs.h>

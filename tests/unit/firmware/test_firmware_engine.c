@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The firmware's use of the engines, and its faults, on a board in plain memory: docs/rvx1.md, sections 5.3,
  * 5.4 and 10. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "fw_fake.h"
 

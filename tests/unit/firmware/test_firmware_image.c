@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Packed firmware images: firmware/image/fw_image.h, and the image of this build. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

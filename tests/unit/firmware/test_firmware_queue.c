@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The firmware's queues on a board in plain memory: docs/rvx1.md, sections 5.1, 7 and 8. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <string.h>
 
 #include "fw_fake.h"

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* scripts/rvx1-cc: images as docs/kernels.md describes them, and what it refuses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <elf.h>
 #include <fcntl.h>
 #include <gelf.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "rvx_clock.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 /* cmocka wants the lines above */
-#include <cmocka.h>
+#include "test.h"
 
 #define SECOND 1000000000ull
 #define YEAR   (365ull * 24 * 3600 * SECOND)

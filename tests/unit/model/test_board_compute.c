@@ -4,11 +4,9 @@
 #include "rvx_asm.h"
 #include "rvx_compute.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 /* cmocka wants the lines above */
-#include <cmocka.h>
+#include "test.h"
 
 #define CODE        0x800000ull /* board addresses */
 #define DATA        0xA00000ull

@@ -3,11 +3,9 @@
 #include "board_fake.h"
 #include "rvx_copier.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 /* cmocka wants the lines above */
-#include <cmocka.h>
+#include "test.h"
 
 #define ROUNDS     300
 #define AREA       0x800000ull /* board memory that jobs use */

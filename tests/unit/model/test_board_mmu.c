@@ -2,12 +2,10 @@
 /* The table walk of the board (docs/rvx1.md, section 6), on tables written by hand. */
 #include "rvx_mmu.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 /* cmocka wants the lines above */
-#include <cmocka.h>
+#include "test.h"
 
 #define BYTES  (64ull << 20)
 #define ROOT   0x1000ull

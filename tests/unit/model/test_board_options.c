@@ -3,12 +3,9 @@
 
 #include "rvx1/regs.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 /* cmocka wants the lines above */
-#include <cmocka.h>
+#include "test.h"
 
 #define MAX_WORDS 8
 #define MIB       (1ull << 20)

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test.h"
 #include "riscv_machine.h"
 
 enum {

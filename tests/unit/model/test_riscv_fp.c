@@ -2,12 +2,8 @@
 /* What the differential test cannot show without QEMU: the two implementations of floating point agree with
  * each other, modes that do not exist are refused, and some results that are known. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test.h"
 #include "riscv_machine.h"
 #include "rv_core.h"
 #include "rv_soft.h"

@@ -7,12 +7,7 @@
  * into a socketpair, the server polls until it has nothing to do, the client reads what came back. Nothing
  * waits.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "vfu.h"
 #include "vfu_parse.h"

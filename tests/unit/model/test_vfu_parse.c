@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The parsers of vfu_parse.h: exactly at each limit, one under, one over. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <linux/vfio.h>
 #include <stdio.h>

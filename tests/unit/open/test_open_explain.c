@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Messages of an open that fails are the doctor's, on the same tree. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -3,11 +3,7 @@
  * A device by descriptors that somebody else opened: from the public options down to a scripted kernel, over
  * a toy board on its function.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Device strings: what each form and option means, and that a wrong one is refused with what it takes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <string.h>
 

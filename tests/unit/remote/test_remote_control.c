@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The proof of a key and the encrypted connection, without an agent. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>

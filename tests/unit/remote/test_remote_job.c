@@ -2,11 +2,7 @@
 /* Parts of a controller, without an agent: its end beside its failure, a stop that gets no answer, pings, and
    what a connection still gives once a send has failed. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <pthread.h>
 #include <poll.h>
 #include <semaphore.h>

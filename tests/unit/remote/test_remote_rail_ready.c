@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What an end is and what its ready does, over each provider. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "rail_pair.h"
 #include "rail_private.h"

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The device of host memory against the laws of the contract (tests/contract). */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test.h"
 
 #define LINE_BYTES 1024
 

@@ -2,15 +2,11 @@
 /* An agent's account of bytes between agents, without any: each fetch ends once at either side, and nothing
    of it is left. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "agent.h"
 

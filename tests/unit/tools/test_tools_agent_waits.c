@@ -2,16 +2,12 @@
 /* What an agent waits for: connections, and devices of jobs that end. Neither busily nor without end. */
 #include <errno.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "agent.h"
 #include "cond.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Dumps of registers, and the tables that they are made by. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <string.h>
 
 #include "regs_dump.h"

@@ -2,17 +2,13 @@
 /* The ARGs of rigctl run: how parameters are packed, what is refused and how. */
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "counters.h"
 #include "rigctl.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SIGBUS that is no guarded window's, among other handlers. Each case is a process of its own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <signal.h>
 #include <string.h>

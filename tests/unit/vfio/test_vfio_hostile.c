@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The vfio-user client against a device process that breaks the protocol, goes quiet or dies. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory for arenas beside other threads that map at the same time, with and without huge pages. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 

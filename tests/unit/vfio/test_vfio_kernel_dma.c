@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* DMA memory through the kernel: exact unmaps, typed refusals, functions that share an address space, no
  * IOMMU. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Interrupts and resets through the kernel. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <poll.h>
 #include <string.h>

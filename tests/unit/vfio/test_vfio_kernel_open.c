@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Taking a function through the kernel: which way, what is refused and how it is said, and that nothing is
  * left. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the kernel answers, taken apart: boundaries of chains, areas and ranges. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <string.h>
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a tree of sysfs files says about a function. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <string.h>
 

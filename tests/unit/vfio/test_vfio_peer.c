@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Loans of one function's BAR to another: by file, by mapping, by dma-buf, and what ends them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <linux/pci_regs.h>
 #include <pthread.h>

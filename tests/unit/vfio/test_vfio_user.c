@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The vfio-user client against a device process that behaves. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Copies into and out of device memory, store by store: in a process of its own, whose steps are counted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

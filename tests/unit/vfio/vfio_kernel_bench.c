@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "vfio_kernel_bench.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 #include <string.h>
 
 #include "vfio_ops.h"
