@@ -61,7 +61,7 @@ static void transfer(struct fake_edu *e)
 	bool out = e->command & FROM_DEVICE;
 	uint64_t board = out ? e->source : e->target, bus = out ? e->target : e->source;
 	uint64_t mask = (1ull << ADDRESS_BITS) - 1;
-	uint8_t *at = e->buffer + (board - BUFFER_AT);
+	uint8_t *at;
 	int err;
 
 	if (board < BUFFER_AT || board - BUFFER_AT > FAKE_EDU_BUFFER || !e->count ||
@@ -72,6 +72,7 @@ static void transfer(struct fake_edu *e)
 	if (bus > mask)
 		breach(e, "an address of more than 28 bits", bus);
 	bus &= mask;
+	at = e->buffer + (board - BUFFER_AT);
 	if (bus + e->count > e->highest)
 		e->highest = bus + e->count;
 	err = out ? rig_fake_dma_write(e->fake, bus, at, e->count)
