@@ -14,7 +14,7 @@
 #include "rig_vfio.h"
 
 enum {
-	RAW_DEADLINE_MS = 60000,
+	RAW_DEADLINE_MS = 120000,
 	RAW_PARTS = 64, /* of a submission, at most */
 	RAW_REGIONS = 64,
 	RAW_ARGS = 64, /* parameter bytes of a launch, at most */

@@ -105,7 +105,7 @@ bool rvx_await_hangup(struct rvx_client *c);
 
 /* Seconds on a monotonic clock; the deadline of every wait. */
 double rvx_seconds(void);
-#define RVX_DEADLINE_S 20.0
+#define RVX_DEADLINE_S 120.0
 
 /* ---- a board at work ---- */
 

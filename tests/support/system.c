@@ -21,7 +21,6 @@
 #define PATH_BYTES    600
 #define NAMES_BYTES   4096
 #define MAX_PIDS      256
-#define GONE_MS       20000 /* the most that ending takes: a test that failed leaves its devices open */
 #define NAP_NS        2000000L
 #define NOT_STARTED   126
 #define GLOBALS_WORDS 8
@@ -146,20 +145,15 @@ void sys_nap(void)
 	nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
 }
 
-static void await_for(bool (*ready)(void *arg), void *arg, const char *what, uint64_t ms)
+void sys_await(bool (*ready)(void *arg), void *arg, const char *what)
 {
-	uint64_t end = now_ms() + ms;
+	uint64_t end = now_ms() + SYS_DEADLINE_MS;
 
 	while (!ready(arg)) {
 		if (now_ms() > end)
-			fail_msg("waiting for %s took longer than %u ms", what, (unsigned)ms);
+			fail_msg("waiting for %s took longer than %u ms", what, (unsigned)SYS_DEADLINE_MS);
 		sys_nap();
 	}
-}
-
-void sys_await(bool (*ready)(void *arg), void *arg, const char *what)
-{
-	await_for(ready, arg, what, SYS_DEADLINE_MS);
 }
 
 /* ---- Programs ---- */
@@ -373,7 +367,7 @@ static bool has_none(void *arg)
 
 void sys_assert_no_process(void)
 {
-	await_for(has_none, NULL, "every process to be gone", GONE_MS);
+	sys_await(has_none, NULL, "every process to be gone");
 }
 
 static bool has_models(void *arg)

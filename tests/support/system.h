@@ -33,8 +33,8 @@
 #endif
 
 enum {
-	SYS_DEADLINE_MS = 60000, /* of everything waited for here */
-	SYS_TEXT = 8192,         /* the most output kept of a program */
+	SYS_DEADLINE_MS = 120000, /* of everything waited for here */
+	SYS_TEXT = 8192,          /* the most output kept of a program */
 	SYS_ARGS = 64,
 };
 
