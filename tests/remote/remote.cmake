@@ -18,9 +18,10 @@ rig_test(test_remote_word SOURCES test_remote_word.c remote_support.c LINKS test
 
 # Proxies under the laws of the contract. The program has librig_edge's functions.
 add_library(remote_conform MODULE remote_conform.c)
-target_include_directories(remote_conform PRIVATE "${CMAKE_SOURCE_DIR}/src/remote" "${CMAKE_SOURCE_DIR}/tests/contract" "${CMAKE_BINARY_DIR}/tests/contract/generated")
+target_include_directories(remote_conform PRIVATE "${CMAKE_SOURCE_DIR}/src/remote/job" "${CMAKE_SOURCE_DIR}/src/remote/control" "${CMAKE_SOURCE_DIR}/tests/contract" "${CMAKE_BINARY_DIR}/tests/contract/generated")
 target_link_libraries(remote_conform PRIVATE rig_headers rig_options rig_edge
-  $<TARGET_FILE:folder_remote> $<TARGET_FILE:folder_remote_rail> $<TARGET_FILE:folder_remote_abi> $<TARGET_FILE:folder_remote_control>
+  $<TARGET_FILE:folder_remote> $<TARGET_FILE:folder_remote_job> $<TARGET_FILE:folder_remote> $<TARGET_FILE:folder_remote_rail> $<TARGET_FILE:folder_remote_fabric>
+  $<TARGET_FILE:folder_remote_abi> $<TARGET_FILE:folder_remote_control>
   $<TARGET_FILE:folder_base> PkgConfig::SODIUM Threads::Threads ${CMAKE_DL_LIBS})
 add_dependencies(remote_conform folder_remote rig-conform)
 set_target_properties(remote_conform PROPERTIES PREFIX "")
