@@ -103,17 +103,12 @@ void rig_dev_watch(struct rig_dev *dev, struct rig_stall *stall)
 static void say_fault(struct rig_dev *dev)
 {
 	char text[RIG_FAULT_TEXT];
-	char lender[RIG_PCI_LENDER_BYTES];
 	const char *why;
 
 	if ((dev->board->alive && !check_alive(dev)) || !dev->board->failed(&dev->port))
 		return;
 	dev->board->fault(&dev->port, text, sizeof(text));
-	if (rig_pci_gone(dev->pci, &why))
-		return;
-	if (rig_pci_lender_reset(dev->pci, lender, sizeof(lender)))
-		rig_dev_set_fault(dev, "%s; it had borrowed memory of %s, which was reset", text, lender);
-	else
+	if (!rig_pci_gone(dev->pci, &why))
 		rig_dev_set_fault(dev, "%s", text);
 }
 

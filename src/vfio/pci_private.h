@@ -8,8 +8,8 @@
  * Locks, outermost first: the hold of fork.c, while a function's descriptors are made or end, so that forks
  * wait; that of peer.c, of what functions of the process mapped of each other; dma_lock, irq_lock and
  * config_lock are held across messages and never together (but reset takes config_lock, then irq_lock, one
- * after the other); that of the list of kernel_select.c, across a reset of a bus; maps.lock, gone.lock,
- * region_lock and peer.c's note_lock are leaves. The transport's receiver takes only leaves.
+ * after the other); that of the list of kernel_select.c, across a reset of a bus; maps.lock, gone.lock and
+ * region_lock are leaves. The transport's receiver takes only leaves.
  */
 
 #include <pthread.h>
@@ -57,7 +57,6 @@ struct rig_pci {
 	struct rig_vfio_sink sink;
 	struct rig_pci_info info;
 	enum rig_vfio_peers peers;
-	char lender[RIG_PCI_LENDER_BYTES]; /* peer.c's, under a lock of it: whose loan was interrupted; "" */
 	struct rig_log log;
 	unsigned reset_ms;
 	struct rig_gone gone;
@@ -97,10 +96,6 @@ void rig_irq_fini(struct rig_pci *f);
 
 /* -- peer.c -- */
 
-/* Before a reset of f: whose loans it ends can say so. One of the next two comes after it. */
-void rig_peer_interrupt(struct rig_pci *f);
-/* The reset was refused before anything was touched: nobody has anything to say. */
-void rig_peer_spare(struct rig_pci *f);
 /* After a reset of f, or one that failed half way: what the kernel mapped for others through dma-bufs of f is
    mapped again. */
 void rig_peer_renew(struct rig_pci *f);

@@ -22,16 +22,13 @@ struct loan {
 	struct rig_pci *f, *peer;
 	unsigned bar, prot;
 	uint64_t off, bytes, iova;
-	bool revoked, noted; /* the latter: f's lender is this loan's, of a reset that is not done yet */
+	bool revoked;
 };
 
 /* Outermost: held while a loan is made, made again or ended, which takes locks of both functions, one after
  * the other. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct loan *loans;
-
-/* Of every function's `lender`. A leaf, held for a copy. */
-static pthread_mutex_t note_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* -- Whether -- */
 
@@ -192,44 +189,6 @@ static int lend(struct loan *l)
 	return err;
 }
 
-/* The first one's name stays. Whether it is this one's. */
-static bool note(struct loan *l)
-{
-	struct rig_pci *f = l->f;
-	bool first;
-
-	pthread_mutex_lock(&note_lock);
-	first = !*f->lender;
-	if (first)
-		snprintf(f->lender, sizeof(f->lender), "%s", name_of(l->peer));
-	pthread_mutex_unlock(&note_lock);
-	return first;
-}
-
-/* Before the range is out of reach, since f may tell of it as soon as it is; and maybe it never is. */
-static void interrupt(struct loan *l)
-{
-	l->noted |= note(l);
-}
-
-static void spare(struct loan *l)
-{
-	if (!l->noted)
-		return;
-	l->noted = false;
-	pthread_mutex_lock(&note_lock);
-	*l->f->lender = 0;
-	pthread_mutex_unlock(&note_lock);
-}
-
-bool rig_pci_lender_reset(const struct rig_pci *f, char *name, size_t bytes)
-{
-	pthread_mutex_lock(&note_lock);
-	snprintf(name, bytes, "%s", f->lender);
-	pthread_mutex_unlock(&note_lock);
-	return *name;
-}
-
 /* With f's dma_lock held. A function that may still reach what is not lent any more is not to be used. */
 static void unmap(struct loan *l)
 {
@@ -243,7 +202,6 @@ static void unmap(struct loan *l)
 /* The addresses are f's until it unmaps them: its tables may name them. */
 static void end(struct loan *l)
 {
-	(void)note(l);
 	pthread_mutex_lock(&l->f->dma_lock);
 	rig_maps_revoke(&l->f->maps, l->iova, l->bytes);
 	unmap(l);
@@ -270,11 +228,8 @@ static int map_again(struct loan *l)
 	return err;
 }
 
-/* It was interrupted, also if another function's reset, which was then refused, was noted in its place. */
 static void renew(struct loan *l)
 {
-	(void)note(l);
-	l->noted = false;
 	if (rig_gone_is(&l->f->gone) || !map_again(l))
 		return;
 	rig_logf(&l->f->log, RIG_LOG_ERROR, "memory of %s at %#" PRIx64 " is not reached any more: %s",
@@ -365,29 +320,14 @@ static bool hits(const struct rig_pci *f, const struct rig_pci *peer)
 	return peer == f || (f->ops->reset_hits && f->ops->reset_hits(f->transport, peer->info.bdf));
 }
 
-/* Of every loan that a reset of f ends: the others' are at work. */
-static void each_ended(const struct rig_pci *f, void (*call)(struct loan *l))
+/* Only the loans that the reset ended: the others are at work. */
+void rig_peer_renew(struct rig_pci *f)
 {
 	pthread_mutex_lock(&lock);
 	for (struct loan *l = loans; l; l = l->next)
 		if (!l->revoked && l->f->peers == RIG_VFIO_PEERS_DMABUF && hits(f, l->peer))
-			call(l);
+			renew(l);
 	pthread_mutex_unlock(&lock);
-}
-
-void rig_peer_interrupt(struct rig_pci *f)
-{
-	each_ended(f, interrupt);
-}
-
-void rig_peer_spare(struct rig_pci *f)
-{
-	each_ended(f, spare);
-}
-
-void rig_peer_renew(struct rig_pci *f)
-{
-	each_ended(f, renew);
 }
 
 void rig_peer_fini(struct rig_pci *f)
@@ -416,6 +356,5 @@ void rig_peer_fini(struct rig_pci *f)
 void rig_peer_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	pthread_mutex_init(&note_lock, NULL);
 	loans = NULL;
 }

@@ -35,8 +35,6 @@
 
 struct rig_pci;
 
-enum { RIG_PCI_LENDER_BYTES = 32 }; /* a function's name, as rig_pci_lender_reset gives it */
-
 /* Whether f can map BAR `bar` of peer. -ENOTSUP says why not. From what was learned when both were taken:
  * always the same answer, also for functions that are gone. Does not block. */
 int rig_pci_reaches(const struct rig_pci *f, const struct rig_pci *peer, unsigned bar);
@@ -45,11 +43,6 @@ int rig_pci_reaches(const struct rig_pci *f, const struct rig_pci *peer, unsigne
  * out->iova is what f uses; out->host is NULL. Undone by rig_dma_unmap. -ENODEV: one of the two is gone. */
 int rig_pci_map_peer(struct rig_pci *f, struct rig_pci *peer, unsigned bar, uint64_t off, uint64_t bytes,
         unsigned prot, struct rig_dma *out);
-
-/* Why DMA of f may have been refused: the first function whose memory f had and, by that one's reset or end,
- * did not reach for a time or any more; its name is copied, cut to the room. False: none, and name is "".
- * Does not block. */
-bool rig_pci_lender_reset(const struct rig_pci *f, char *name, size_t bytes);
 
 /* The same range as a dma-buf, close-on-exec, the caller's. Its bytes are the range's, from 0. The kernel
  * takes it from its importers while the function is reset, and for good when it is closed. */

@@ -40,24 +40,19 @@ static int reset(struct rig_pci *f, bool ours)
 	return there ? there : err;
 }
 
-/* What the other functions of this process are told of it is told before, and taken back where nothing was
-   touched. A kernel whose reset fails has revoked the dma-bufs all the same. */
+/* Refused (EBUSY), it touched nothing. A kernel whose reset fails has revoked the dma-bufs all the same. */
 static int reset_among_peers(struct rig_pci *f, bool ours, uint32_t command)
 {
 	char why[RIG_VFIO_ERROR_BYTES];
-	int err;
+	int err = reset(f, ours);
 
-	rig_peer_interrupt(f);
-	err = reset(f, ours);
 	if (!err)
 		return 0;
 	snprintf(why, sizeof(why), "%s", rig_error());
-	if (err == -EBUSY) {
-		rig_peer_spare(f);
+	if (err == -EBUSY)
 		(void)rig_config_command(f, command, ~command, NULL);
-	} else if (!rig_gone_is(&f->gone)) {
+	else if (!rig_gone_is(&f->gone))
 		rig_peer_renew(f);
-	}
 	return rig_error_set(err, "%s", why);
 }
 

@@ -242,32 +242,6 @@ static void a_lender_that_is_lost_takes_no_borrower_along(void **state)
 	b.device = NULL;
 }
 
-/* Behind iommufd the lender's reset ends what is under way in its memory, and so may lose the borrower. */
-static void a_fault_of_who_borrowed_names_the_lender_that_was_reset(void **state)
-{
-	const struct passive_options first = {.exports = true},
-	                             second = {.exports = true, .bdf = "0000:67:00.0", .bus = BUS};
-	uint32_t code = RVX1_FAULT_BUS;
-	struct rig_region *lent, *got;
-
-	(void)state;
-	reopen(&first, &second);
-	lent = alloc(&b, RIG_MAPPED, 4096);
-	got = borrow(lent);
-	m->stop(b.device, "hung");
-	memcpy(a.regs + RVX1_FAULT_CODE, &code, sizeof(code));
-	__atomic_store_n(
-	        (uint32_t *)(void *)(a.regs + RVX1_STATUS + RVX1_STATUS_FAULT), code, __ATOMIC_RELEASE);
-	assert_true(rig_dev_check_fault(a.dev));
-	assert_int_equal(m->sleep(a.device, 0, 1000, &fault), RIG_FAULT);
-	assert_non_null(strstr(fault, "system memory did not answer"));
-	assert_non_null(strstr(fault, "it had borrowed memory of 0000:67:00.0, which was reset"));
-	(void)m->free(a.device, got, &fault);
-	give(&b, lent);
-	m->release(b.device);
-	b.device = NULL;
-}
-
 static void of_a_lender_that_is_gone_nothing_is_mapped_any_more(void **state)
 {
 	struct rig_region *lent = alloc(&b, RIG_MAPPED, 4096);
@@ -457,7 +431,6 @@ int main(void)
 	        TEST(mappings_of_peers_run_out_and_come_back),
 	        TEST(nothing_is_left_of_a_mapping_that_fails),
 	        TEST(a_lender_that_is_lost_takes_no_borrower_along),
-	        TEST(a_fault_of_who_borrowed_names_the_lender_that_was_reset),
 	        TEST(of_a_lender_that_is_gone_nothing_is_mapped_any_more),
 	        TEST(bus_addresses_hold_across_opens_of_a_function_and_for_no_other),
 	        TEST(a_function_that_comes_back_elsewhere_starts_anew),
