@@ -9,7 +9,9 @@
  *                      0000:6E:00.0 is 0000:6e:00.0
  * Options, for every form after a ',' (for sim after the first ':'):
  *   completion=poll|store  how the timeline word advances; poll is the default
- *   hang=TIME              lost after so long without progress: 500ms, 2s; the board's default otherwise
+ *   hang=TIME              lost after so long without progress: 500ms, 2s; otherwise the board's default,
+ *                          of sim what RIG_SIM_HANG of the environment says: a busy machine may starve a
+ *                          model
  *   poller=CPU             the thread that watches for completions is pinned to that CPU and never sleeps; by
  *                          default it sleeps until the function's interrupt
  *   firmware=DIR           the folder of the firmware image

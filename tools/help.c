@@ -184,7 +184,8 @@ int print_man(void)
 	}
 	printf(".SH ENVIRONMENT\n.TP\nRIG_MODEL_DIR\nthe folder of "
 	       "rvx1\\-model\n.TP\nRIG_FIRMWARE_DIR\n"
-	       "the folder of the firmware images, unless DEVICE has firmware=\n.TP\nRIG_KEY\nthe key file "
+	       "the folder of the firmware images, unless DEVICE has firmware=\n.TP\nRIG_SIM_HANG\n"
+	       "the hang bound of a sim without hang=\n.TP\nRIG_KEY\nthe key file "
 	       "of "
 	       "\\-\\-via where there is no \\-\\-key\n"
 	       ".SH EXAMPLES\n.nf\nrigctl info sim\nrigctl run sim scale.elf scale \\-\\-grid 4 \\-\\-group "

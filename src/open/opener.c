@@ -152,6 +152,8 @@ int rig_vfio_opener(const char *device, const struct rig_vfio_options *options, 
 		return rig_error_set(-ENOMEM, "out of host memory");
 	err = rig_spec_parse(device, &o->spec);
 	if (!err)
+		err = rig_spec_default(&o->spec, secure_getenv("RIG_SIM_HANG"));
+	if (!err)
 		err = check_device(options, &o->spec);
 	if (!err)
 		err = name_opener(o, options);

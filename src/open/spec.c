@@ -354,3 +354,13 @@ int rig_spec_parse(const char *device, struct rig_spec *spec)
 		err = rig_error_set(-EINVAL, "aperture: larger than the memory");
 	return err;
 }
+
+int rig_spec_default(struct rig_spec *spec, const char *hang)
+{
+	if (!hang || spec->kind != RIG_SPEC_SIM || spec->hang_ms)
+		return 0;
+	return parse_time(hang, &spec->hang_ms)
+	               ? 0
+	               : rig_error_set(
+	                         -EINVAL, "RIG_SIM_HANG=%s: a time from 1ms to 24h, as 500ms or 2s", hang);
+}

@@ -21,6 +21,25 @@ static void sim_alone_has_the_defaults(void **state)
 	assert_string_equal(spec.fault, "");
 }
 
+static void a_default_hang_bound_is_for_sims_that_say_none(void **state)
+{
+	static const struct {
+		const char *device, *hang;
+		int64_t ms;
+	} cases[] = {{"sim", "90s", 90000}, {"sim:hang=2s", "90s", 2000}, {"sim", NULL, 0},
+	        {"vfio-user:/a", "90s", 0}, {"0000:65:00.0", "90s", 0}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(rig_spec_parse(cases[i].device, &spec), 0);
+		assert_int_equal(rig_spec_default(&spec, cases[i].hang), 0);
+		assert_int_equal(spec.hang_ms, cases[i].ms);
+	}
+	assert_int_equal(rig_spec_parse("sim", &spec), 0);
+	assert_int_equal(rig_spec_default(&spec, "soon"), -EINVAL);
+	assert_non_null(strstr(rig_error(), "RIG_SIM_HANG=soon"));
+}
+
 static void every_option_of_sim_is_understood(void **state)
 {
 	(void)state;
@@ -219,6 +238,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(sim_alone_has_the_defaults),
 	        cmocka_unit_test(every_option_of_sim_is_understood),
+	        cmocka_unit_test(a_default_hang_bound_is_for_sims_that_say_none),
 	        cmocka_unit_test(dma_is_told_by_bus_addresses_or_dma_bufs),
 	        cmocka_unit_test(queues_and_the_clock_of_sim_are_numbers_in_range),
 	        cmocka_unit_test(times_are_seconds_or_milliseconds),
