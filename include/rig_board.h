@@ -81,6 +81,9 @@ struct rig_board_facts {
 	uint32_t npools;
 	unsigned memory_bar;       /* the BAR that shows board memory from physical address 0 */
 	uint64_t memory_bar_bytes; /* of it; 0: no BAR does */
+	/* rig_win_host of the port's own window on them, which a stage or describe opened: the driver opens
+	   none. NULL: they are not mapped, and there is no RIG_MAPPED memory. */
+	uint8_t *memory_host;
 	/* NULL: no page tables; work uses the two addresses below as they are. */
 	const struct rig_mmu_format *format;
 	uint64_t board_va;    /* device-virtual address of board-physical 0 in the linear map */

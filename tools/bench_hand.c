@@ -41,8 +41,7 @@ struct bench_hand {
 	const struct rig_board *board;
 	struct rig_port port;
 	struct rig_board_facts facts;
-	struct rig_win memory, status, doorbells;
-	uint8_t *host;    /* board memory, from address 0 */
+	struct rig_win status, doorbells;
 	uint64_t at, end; /* board memory that is not given out yet */
 	uint64_t window;  /* SCRATCH bytes of it, and CODE bytes for code */
 	uint64_t code;
@@ -108,16 +107,13 @@ static int boot(struct bench_hand *hand)
 
 static int open_windows(struct bench_hand *hand)
 {
-	int err = rig_port_window(&hand->port, hand->facts.memory_bar, 0, hand->facts.memory_bar_bytes,
-	        RIG_WIN_COMBINE, &hand->memory);
+	int err =
+	        rig_port_window(&hand->port, RVX1_BAR_REGS, RVX1_STATUS, RVX1_STATUS_BYTES, 0, &hand->status);
 
 	if (!err)
-		err = rig_port_window(
-		        &hand->port, RVX1_BAR_REGS, RVX1_STATUS, RVX1_STATUS_BYTES, 0, &hand->status);
-	if (!err)
 		err = rig_port_window(&hand->port, RVX1_BAR_DOORBELL, 0, 0, 0, &hand->doorbells);
-	hand->host = err ? NULL : rig_win_host(&hand->memory);
-	if (!err && (!hand->host || !rig_win_host(&hand->status) || !rig_win_host(&hand->doorbells)))
+	if (!err &&
+	        (!hand->facts.memory_host || !rig_win_host(&hand->status) || !rig_win_host(&hand->doorbells)))
 		err = rig_error_set(-ENOTSUP, "memory, status and doorbells are not mapped");
 	return err;
 }
@@ -161,7 +157,7 @@ static uint64_t leaf(uint64_t address, uint64_t more)
 static int map_everything(struct bench_hand *hand, uint64_t root)
 {
 	uint64_t tables[2] = {root + PAGE, root + 2 * PAGE};
-	uint64_t *entry = (uint64_t *)(void *)(hand->host + root);
+	uint64_t *entry = (uint64_t *)(void *)(hand->facts.memory_host + root);
 	uint64_t i;
 
 	memset(entry, 0, 3 * PAGE);
@@ -169,8 +165,10 @@ static int map_everything(struct bench_hand *hand, uint64_t root)
 	entry[hand->facts.system_va >> ROOT_SHIFT] = RVX1_PTE_V | tables[1] / PAGE << RVX1_PTE_PPN_SHIFT;
 	for (i = 0; i < ENTRIES; i++) {
 		if (i << GIB_SHIFT < RVX1_MAX_MEMORY)
-			((uint64_t *)(void *)(hand->host + tables[0]))[i] = leaf(i << GIB_SHIFT, 0);
-		((uint64_t *)(void *)(hand->host + tables[1]))[i] = leaf(i << GIB_SHIFT, RVX1_PTE_SYSTEM);
+			((uint64_t *)(void *)(hand->facts.memory_host + tables[0]))[i] =
+			        leaf(i << GIB_SHIFT, 0);
+		((uint64_t *)(void *)(hand->facts.memory_host + tables[1]))[i] =
+		        leaf(i << GIB_SHIFT, RVX1_PTE_SYSTEM);
 	}
 	rig_wc_flush();
 	return hand->board->root(&hand->port, root);
@@ -186,7 +184,7 @@ static int open_queues(struct bench_hand *hand)
 	for (q = 0; q < QUEUES && !err; q++) {
 		err = give(hand, BENCH_HAND_PACKETS * RVX1_PACKET_BYTES, &pa);
 		if (!err) {
-			hand->queue[q].ring = (struct rvx1_packet *)(void *)(hand->host + pa);
+			hand->queue[q].ring = (struct rvx1_packet *)(void *)(hand->facts.memory_host + pa);
 			err = hand->board->enable(
 			        &hand->port, q, hand->facts.board_address + pa, BENCH_HAND_PACKETS);
 		}
@@ -389,7 +387,7 @@ int bench_hand_load(struct bench_hand *hand, const void *image, uint64_t bytes, 
 
 uint8_t *bench_hand_window(struct bench_hand *hand)
 {
-	return hand->host + hand->window;
+	return hand->facts.memory_host + hand->window;
 }
 
 int bench_hand_map(struct bench_hand *hand, void *host, uint64_t bytes)

@@ -119,10 +119,18 @@ static int check_nop(struct rig_port *port, const struct rig_board *board, uint3
 	                 : 0;
 }
 
+static uint64_t bar_bytes(const struct rig_port *port, unsigned bar)
+{
+	return bar < RIG_PCI_BARS ? rig_pci_info(port->function)->bar[bar].bytes : 0;
+}
+
 int rig_dev_check_facts(
         struct rig_port *port, const struct rig_board *board, const struct rig_board_facts *facts)
 {
 	const struct range ranges[] = {
+	        {"memory_bar", facts->memory_bar, 0, RIG_PCI_BARS - 1, false},
+	        {"memory_bar_bytes", facts->memory_bar_bytes, facts->memory_host ? 1 : 0,
+	                bar_bytes(port, facts->memory_bar), false},
 	        {"nqueues", facts->nqueues, 1, RIG_BOARD_QUEUES, false},
 	        {"npools", facts->npools, 0, RIG_BOARD_POOLS, false},
 	        {"unit_bytes", facts->unit_bytes, 1, RIG_PAGE, true},

@@ -146,8 +146,6 @@ struct rig_dev {
 	struct rig_driver_options options;
 	char *firmware_dir;
 	struct rig_pci *pci;
-	struct rig_win memory;
-	uint8_t *memory_host; /* board-physical 0, or NULL when the memory BAR is not mapped */
 
 	pthread_mutex_t lock;
 	struct rig_tlsf *pools[RIG_BOARD_POOLS];

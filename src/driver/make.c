@@ -158,7 +158,7 @@ static void fill_record(struct rig_dev *dev)
 	record->device = info->device;
 	for (i = 0; i < dev->facts.npools; i++)
 		record->memory_bytes += dev->facts.pools[i].boot ? 0 : dev->facts.pools[i].bytes;
-	record->aperture_bytes = dev->memory_host ? dev->facts.memory_bar_bytes : 0;
+	record->aperture_bytes = dev->facts.memory_host ? dev->facts.memory_bar_bytes : 0;
 	record->stats = stats;
 }
 
@@ -213,19 +213,6 @@ static int reset(struct rig_dev *dev)
 	return 0;
 }
 
-static int map_memory(struct rig_dev *dev)
-{
-	int err;
-
-	if (!dev->facts.memory_bar_bytes)
-		return 0;
-	err = rig_port_window(&dev->port, dev->facts.memory_bar, 0, dev->facts.memory_bar_bytes,
-	        RIG_WIN_COMBINE, &dev->memory);
-	if (!err)
-		dev->memory_host = rig_win_host(&dev->memory);
-	return err;
-}
-
 static int start_dma(struct rig_dev *dev)
 {
 	int err = rig_pci_set_dma_mask(dev->pci, dev->facts.system_bits);
@@ -245,8 +232,8 @@ static int bring_up(struct rig_dev *dev, rig_atomic_u64 *word)
 	int err;
 
 	atomic_store(&dev->submitted, start);
-	if ((err = reset(dev)) || (err = boot(dev)) || (err = map_memory(dev)) ||
-	        (err = rig_dev_bus_init(dev)) || (err = start_dma(dev)) || (err = rig_dev_pools_open(dev)) ||
+	if ((err = reset(dev)) || (err = boot(dev)) || (err = rig_dev_bus_init(dev)) ||
+	        (err = start_dma(dev)) || (err = rig_dev_pools_open(dev)) ||
 	        (err = rig_dev_word_init(dev, word)) || (err = rig_dev_space_open(dev)) ||
 	        (err = dev->board->start_value(&dev->port, start)) || (err = rig_dev_queues_open(dev)) ||
 	        (err = rig_dev_times_open(dev)))

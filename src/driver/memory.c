@@ -95,7 +95,7 @@ static int shared_on_board(struct rig_dev *dev, uint64_t bytes, bool user, struc
 
 	if (err)
 		return err;
-	shared->host = dev->memory_host + shared->pa;
+	shared->host = dev->facts.memory_host + shared->pa;
 	shared->step_address = dev->facts.board_address + shared->pa;
 	shared->va = user ? dev->facts.board_va + shared->pa : 0;
 	return 0;
@@ -145,8 +145,8 @@ int rig_dev_shared_alloc(struct rig_dev *dev, uint64_t bytes, bool user, struct 
 	if (rig_dev_is_serial(dev))
 		err = shared_on_heap(bytes, shared);
 	else
-		err = dev->memory_host ? shared_on_board(dev, bytes, user, shared)
-		                       : shared_on_host(dev, bytes, user, shared);
+		err = dev->facts.memory_host ? shared_on_board(dev, bytes, user, shared)
+		                             : shared_on_host(dev, bytes, user, shared);
 	if (err)
 		return err;
 	shared->bytes = bytes;
@@ -170,7 +170,7 @@ static int alloc_board(struct rig_dev *dev, struct rig_region *region)
 	enum rig_pool_kind pool = region->kind == RIG_MAPPED ? RIG_POOL_VISIBLE : RIG_POOL_ANY;
 	int err;
 
-	if (region->kind == RIG_MAPPED && !dev->memory_host)
+	if (region->kind == RIG_MAPPED && !dev->facts.memory_host)
 		return -ENOMEM;
 	err = rig_dev_take(dev, pool, region->bytes, RIG_PAGE, &region->pa);
 	if (err && rig_dev_reap(dev))
@@ -179,7 +179,7 @@ static int alloc_board(struct rig_dev *dev, struct rig_region *region)
 		return err;
 	region->address = dev->facts.board_va + region->pa;
 	if (region->kind == RIG_MAPPED)
-		region->host = dev->memory_host + region->pa;
+		region->host = dev->facts.memory_host + region->pa;
 	return 0;
 }
 

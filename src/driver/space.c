@@ -42,8 +42,8 @@ static void table_store(void *arg, uint64_t pa, const struct rig_mmu_run *run)
 {
 	struct rig_dev *dev = arg;
 
-	if (dev->memory_host)
-		rig_mmu_store64(dev->memory_host + pa, run);
+	if (dev->facts.memory_host)
+		rig_mmu_store64(dev->facts.memory_host + pa, run);
 	else
 		poke_run(dev, pa, run);
 }

@@ -283,6 +283,7 @@ int rvx1_describe(struct rig_port *port, struct rig_board_facts *facts)
 	describe_clock(rvx1, facts);
 	facts->memory_bar = RVX1_BAR_MEMORY;
 	facts->memory_bar_bytes = rvx1->aperture_bytes;
+	facts->memory_host = rig_win_host(&rvx1->memory);
 	facts->format = &rvx1_format;
 	facts->board_va = RVX1_BOARD_VA;
 	facts->system_va = RVX1_SYSTEM_VA;

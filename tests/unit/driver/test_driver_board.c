@@ -101,6 +101,8 @@ static int describe(struct rig_port *port, struct rig_board_facts *facts)
 #define TAKE(field)                                                                                          \
 	if (wrong.field)                                                                                     \
 	facts->field = wrong.field == 99999 ? 0 : wrong.field
+	TAKE(memory_bar);
+	TAKE(memory_bar_bytes);
 	TAKE(nqueues);
 	TAKE(npools);
 	TAKE(unit_bytes);
@@ -129,6 +131,9 @@ static void a_fact_out_of_range_is_named_with_what_it_must_be(void **state)
 		struct rig_board_facts facts;
 		const char *field, *expected;
 	} cases[] = {
+	        {{.memory_bar = 6}, "memory_bar is 6", "from 0 to 5"},
+	        {{.memory_bar_bytes = ZERO}, "memory_bar_bytes is 0", "from 1 to 67108864"},
+	        {{.memory_bar_bytes = PASSIVE_MEMORY + 1}, "memory_bar_bytes is 67108865", "to 67108864"},
 	        {{.nqueues = ZERO}, "nqueues is 0", "from 1 to 8"},
 	        {{.nqueues = 9}, "nqueues is 9", "from 1 to 8"},
 	        {{.npools = 5}, "npools is 5", "from 0 to 4"},
@@ -485,6 +490,32 @@ void __wrap_rig_dma_deny(struct rig_pci *f)
 	__real_rig_dma_deny(f);
 }
 
+static unsigned windows[RIG_PCI_BARS];
+
+int __real_rig_port_window(struct rig_port *port, unsigned bar, uint64_t offset, uint64_t bytes,
+        unsigned flags, struct rig_win *win);
+int __wrap_rig_port_window(struct rig_port *port, unsigned bar, uint64_t offset, uint64_t bytes,
+        unsigned flags, struct rig_win *win);
+
+int __wrap_rig_port_window(struct rig_port *port, unsigned bar, uint64_t offset, uint64_t bytes,
+        unsigned flags, struct rig_win *win)
+{
+	windows[bar]++;
+	return __real_rig_port_window(port, bar, offset, bytes, flags, win);
+}
+
+/* But the status page, which is mapped, and the registers around it, which are not. */
+static void an_open_makes_one_window_on_a_bar(void **state)
+{
+	static const unsigned expected[RIG_PCI_BARS] = {
+	        [RVX1_BAR_REGS] = 2, [RVX1_BAR_MEMORY] = 1, [RVX1_BAR_DOORBELL] = 1};
+
+	(void)state;
+	memset(windows, 0, sizeof(windows));
+	assert_int_equal(make(NULL), 0);
+	assert_memory_equal(windows, expected, sizeof(windows));
+}
+
 /* Memory is given back once the word shows the last value. */
 static void what_a_device_asks_for_is_refused_before_stop_raises_the_word(void **state)
 {
@@ -533,6 +564,7 @@ int main(void)
 	        CASE(firmware_with_one_bit_changed_is_not_started),
 	        CASE(a_board_out_of_its_manuals_limits_is_refused),
 	        CASE(a_value_that_completes_within_its_doorbell_is_believed),
+	        CASE(an_open_makes_one_window_on_a_bar),
 	        CASE(what_a_device_asks_for_is_refused_before_stop_raises_the_word),
 	        CASE(a_device_that_refuses_its_reset_is_halted_and_keeps_its_memory),
 	};

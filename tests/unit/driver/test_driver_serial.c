@@ -48,7 +48,11 @@ static uint8_t scratch[4 * RIG_SCRATCH] __attribute__((aligned(16)));
 
 static int describe(struct rig_port *port, struct rig_board_facts *facts)
 {
-	(void)port;
+	struct rig_win memory;
+	int err = rig_port_window(port, 2, 0, MEMORY, 0, &memory);
+
+	if (err)
+		return err;
 	facts->nqueues = t.nqueues;
 	facts->queues[0] = facts->queues[1] =
 	        (struct rig_queue){.name = "TOY:0", .runs = RIG_RUNS(RIG_WORDS)};
@@ -57,6 +61,7 @@ static int describe(struct rig_port *port, struct rig_board_facts *facts)
 	facts->npools = 1;
 	facts->memory_bar = 2;
 	facts->memory_bar_bytes = t.no_memory_bar ? 0 : MEMORY;
+	facts->memory_host = t.no_memory_bar ? NULL : rig_win_host(&memory);
 	facts->board_va = BOARD_VA;
 	facts->system_va = SYSTEM_VA;
 	facts->system_bits = BITS;

@@ -79,7 +79,11 @@ static int boot(struct rig_port *port)
 
 static int describe(struct rig_port *port, struct rig_board_facts *facts)
 {
-	(void)port;
+	struct rig_win memory;
+	int err = rig_port_window(port, 2, 0, MEMORY, 0, &memory);
+
+	if (err)
+		return err;
 	facts->queues[0] = (struct rig_queue){.name = "TOY:0", .runs = RIG_RUNS(RIG_WORDS)};
 	facts->nqueues = 1;
 	facts->pools[0] =
@@ -87,6 +91,7 @@ static int describe(struct rig_port *port, struct rig_board_facts *facts)
 	facts->npools = 1;
 	facts->memory_bar = 2;
 	facts->memory_bar_bytes = MEMORY;
+	facts->memory_host = rig_win_host(&memory);
 	facts->board_va = BOARD_VA;
 	facts->system_va = SYSTEM_VA;
 	facts->system_bits = 36;
