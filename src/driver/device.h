@@ -181,14 +181,14 @@ struct rig_dev {
 	struct rig_vfio_record record;
 };
 
-/* check.c: 0, or -EINVAL with the field's name and what it must be. */
+/* driver_check.c: 0, or -EINVAL with the field's name and what it must be. */
 /* Before anything of the table is called. */
 int rig_dev_check_table(const struct rig_board *board);
 /* After describe; of a serial board after the driver completed its facts. */
 int rig_dev_check_facts(
         struct rig_port *port, const struct rig_board *board, const struct rig_board_facts *facts);
 
-/* space.c: tables. Under dev->lock. On a board without tables they do nothing. */
+/* driver_space.c: tables. Under dev->lock. On a board without tables they do nothing. */
 int rig_dev_space_open(struct rig_dev *dev);
 void rig_dev_space_close(struct rig_dev *dev);
 /* System memory at a bus address, each at the same place whatever lies there. An arena's pages stay in the
@@ -200,7 +200,7 @@ int rig_dev_unmap_system(struct rig_dev *dev, uint64_t iova, uint64_t bytes);
 /* Makes sure that `slots` stacks exist. -ENOMEM with *short_bytes. */
 int rig_dev_stacks(struct rig_dev *dev, uint32_t slots, uint64_t *short_bytes);
 
-/* memory.c */
+/* driver_memory.c */
 int rig_dev_pools_open(struct rig_dev *dev);
 void rig_dev_pools_close(struct rig_dev *dev);
 /* `bytes` of board memory: of the boot pool, of what the host maps, or of any. Under dev->lock. -ENOMEM. */
@@ -216,7 +216,7 @@ int rig_dev_free(void *device, void *region, const char **fault);
 void rig_dev_locate(void *device, void *region, struct rig_location *location);
 int rig_dev_map_host(void *device, void *host, uint64_t bytes, void **region, const char **fault);
 
-/* peer.c */
+/* driver_peer.c */
 bool rig_dev_peer(void *device, void *other);
 int rig_dev_map_peer(void *device, void *other, void *region, void **mapped, const char **fault);
 
@@ -250,7 +250,7 @@ void rig_dev_switch(struct rig_dev *dev, uint32_t q, uint64_t value);
 int rig_dev_grow(void *device, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
         uint64_t *short_bytes, const char **fault);
 
-/* submit.c */
+/* driver_submit.c */
 int rig_dev_room(void *self, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
         const struct rig_run *run, void *scratch);
 int rig_dev_submit(void *self, uint64_t value, const struct rig_part *parts, uint32_t nparts,

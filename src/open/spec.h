@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernel.h"
+#include "vfio_kernel.h"
 
 enum rig_spec_kind { RIG_SPEC_SIM, RIG_SPEC_VFIO_USER, RIG_SPEC_PCI };
 

@@ -9,7 +9,7 @@
 
 #include "bits.h"
 #include "error.h"
-#include "fork.h"
+#include "vfio_fork.h"
 #include "guard.h"
 #include "pci_private.h"
 

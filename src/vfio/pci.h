@@ -37,7 +37,7 @@ struct rig_vfio_ops;
 struct rig_pci_options {
 	/* Called first, while forks of this process wait, so that no child holds what it makes: sets ops and
 	 * transport. Its negative errno is the open's. Sends nothing, and logs, if at all, by options->log,
-	 * which keeps lines until forks may go on. A transport's header has one (kernel.h, vfio_user.h).
+	 * which keeps lines until forks may go on. A transport's header has one (vfio_kernel.h, vfio_user.h).
 	 * NULL: they are there. */
 	int (*begin)(void *arg, struct rig_pci_options *options);
 	void *arg;

@@ -5,8 +5,8 @@
 /*
  * What a taken function is made of. Private to src/vfio.
  *
- * Locks, outermost first: the hold of fork.c, while a function's descriptors are made or end, so that forks
- * wait; that of peer.c, of what functions of the process mapped of each other; dma_lock, irq_lock and
+ * Locks, outermost first: the hold of vfio_fork.c, while a function's descriptors are made or end, so that
+ * forks wait; that of peer.c, of what functions of the process mapped of each other; dma_lock, irq_lock and
  * config_lock are held across messages and never together (but reset takes config_lock, then irq_lock, one
  * after the other); that of the list of kernel_select.c, across a reset of a bus; maps.lock, gone.lock and
  * region_lock are leaves. The transport's receiver takes only leaves.
@@ -50,7 +50,7 @@ struct rig_irq_set {
 };
 
 struct rig_pci {
-	struct rig_pci *next; /* fork.c's list */
+	struct rig_pci *next; /* vfio_fork.c's list */
 	bool orphan;          /* this process is a child of the one that took it */
 	const struct rig_vfio_ops *ops;
 	void *transport;

@@ -4,7 +4,8 @@
 
 /*
  * The one table behind which the transports differ: vfio-user, the kernel's type1, iommufd and no-IOMMU
- * (kernel.h), and the in-process fake. Private to src/vfio and to tests. rig_pci (pci.c) is the only caller.
+ * (vfio_kernel.h), and the in-process fake. Private to src/vfio and to tests. rig_pci (pci.c) is the only
+ * caller.
  *
  * Members are mandatory except where they say what NULL means. attach comes first and close last, each once;
  * in between any thread may call any member, except that calls of dma_map, dma_unmap and irq_set are never

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "irq.h"
-#include "kernel.h"
+#include "vfio_kernel.h"
 #include "lab_device.h"
 #include "pci.h"
 #include "raw.h"

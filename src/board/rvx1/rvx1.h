@@ -54,7 +54,7 @@ int rvx1_part(struct rig_port *port, const struct rig_part *part, const struct r
         const struct rig_need *need, const struct rig_place *place);
 void rvx1_ring(struct rig_port *port, uint32_t queue, uint64_t position);
 
-/* progress.c */
+/* rvx1_progress.c */
 uint64_t rvx1_completed(struct rig_port *port);
 bool rvx1_failed(struct rig_port *port);
 int rvx1_alive(struct rig_port *port);
@@ -64,10 +64,10 @@ void rvx1_halt_text(const struct rig_win *regs, char *text, size_t bytes);
 void rvx1_arm(struct rig_port *port, uint64_t seen);
 uint64_t rvx1_clock(struct rig_port *port);
 
-/* format.c */
+/* rvx1_format.c */
 extern const struct rig_mmu_format rvx1_format;
 
-/* image.c */
+/* rvx1_image.c */
 int rvx1_image_bytes(const void *binary, size_t bytes, uint64_t *need);
 int rvx1_image_place(const void *binary, size_t bytes, uint64_t base, uint8_t *buffer);
 int rvx1_image_find(const void *binary, size_t bytes, const char *name, struct rig_board_function *function);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "bits.h"
-#include "kernel.h"
+#include "vfio_kernel.h"
 #include "kernel_abi.h"
 #include "range.h"
 #include "vfio_ops.h"

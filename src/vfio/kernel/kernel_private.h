@@ -11,7 +11,7 @@
 
 #include "clock.h"
 #include "irq.h"
-#include "kernel.h"
+#include "vfio_kernel.h"
 #include "kernel_sys.h"
 #include "kernel_sysfs.h"
 #include "pci.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fake_function.h"
-#include "kernel.h"
+#include "vfio_kernel.h"
 #include "le.h"
 #include "log.h"
 #include "vfio_user.h"

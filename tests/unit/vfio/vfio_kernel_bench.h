@@ -4,7 +4,7 @@
 
 /* The scripted kernel of a test program, made anew for each test, and functions taken of it. */
 
-#include "kernel.h"
+#include "vfio_kernel.h"
 #include "log.h"
 #include "pci.h"
 #include "vfio_kernel_fake.h"

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kernel.h"
+#include "vfio_kernel.h"
 #include "kernel_abi.h"
 #include "pci.h"
 #include "vfio_ops.h"

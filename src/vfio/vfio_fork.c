@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fork.h"
+#include "vfio_fork.h"
 
 #include <pthread.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RIG_KERNEL_H
-#define RIG_KERNEL_H
+#ifndef RIG_VFIO_KERNEL_H
+#define RIG_VFIO_KERNEL_H
 
 /*
  * A function of this machine, taken through the kernel's VFIO.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RIG_FORK_H
-#define RIG_FORK_H
+#ifndef RIG_VFIO_FORK_H
+#define RIG_VFIO_FORK_H
 
 /*
  * A child of fork owns no function. Private to src/vfio.
