@@ -10,7 +10,6 @@
 #include "rvx_clock.h"
 #include "rvx_compute.h"
 #include "rvx_copier.h"
-#include "rvx_dma.h"
 #include "rvx_memory.h"
 #include "rvx_mischief.h"
 #include "rvx_space.h"

@@ -105,7 +105,7 @@ bool rig_doctor_in_use(const char *root, const char *bdf, char *text, size_t byt
  * which is the answer. */
 int rig_doctor_disks(const char *root, const char *bdf, int (*each)(void *arg, const char *disk), void *arg);
 
-/* Whether a process has the function open, as far as this user may see: by the lock of kernel_lock.h,
+/* Whether a process has the function open, as far as this user may see: by the lock of kernel_sys.h,
  * or by a descriptor of its group or node. text then names the process: "4711 (rigctl)", and file the
  * evidence. */
 bool rig_doctor_holder(

@@ -17,7 +17,7 @@
 #include "clock.h"
 #include "find.h"
 #include "rig_edge.h"
-#include "sim.h"
+#include "take.h"
 
 #define MODEL_NAME "rvx1-model"
 #define MODEL_FD   3 /* its end of the socketpair */

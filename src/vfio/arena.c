@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "arena.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

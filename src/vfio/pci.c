@@ -9,8 +9,6 @@
 
 #include "bits.h"
 #include "error.h"
-#include "vfio_fork.h"
-#include "guard.h"
 #include "pci_private.h"
 
 /* -- The sink -- */

@@ -14,14 +14,13 @@
 
 #include <pthread.h>
 
-#include "arena.h"
 #include "gone.h"
+#include "hugemem.h"
 #include "irq.h"
 #include "log.h"
 #include "maps.h"
 #include "pci.h"
 #include "peer.h"
-#include "region.h"
 #include "vfio_ops.h"
 
 /* Configuration space (PCI 3.0 section 6.1, PCIe 2.0 section 7). */
@@ -43,6 +42,37 @@ enum {
 #define RIG_PCI_BAR_WIDE         0x4u
 #define RIG_PCI_BAR_PREFETCHABLE 0x8u
 #define RIG_PCI_NO_VENDOR        0xffffu
+
+struct rig_tlsf;
+
+struct rig_region_area {
+	uint64_t offset, bytes;
+	unsigned char *at;
+	bool writable;
+};
+
+/* A region with those of its areas that are mapped here. */
+struct rig_region {
+	struct rig_vfio_region info;
+	unsigned mapped;
+	struct rig_region_area area[RIG_VFIO_AREAS]; /* sorted */
+};
+
+/* Memory that was mapped for the device once and is handed out in pieces. */
+struct rig_arena {
+	struct rig_arena *next;
+	struct rig_hugemem mem;
+	uint64_t iova;
+	bool alone;              /* of one piece, and no other */
+	struct rig_tlsf *pieces; /* in IOVAs */
+};
+
+struct rig_arenas {
+	struct rig_arena *first; /* the oldest */
+	uint64_t step, limit;    /* limit 0: none */
+	uint64_t bytes;
+	char pages[RIG_HUGEMEM_TEXT_BYTES]; /* what the last one is made of */
+};
 
 struct rig_irq_set {
 	unsigned count; /* vectors the function has */
@@ -77,6 +107,49 @@ struct rig_pci {
 
 /* The function is gone: tells the flag, and puts ones behind the windows. Any thread. */
 void rig_pci_lose(struct rig_pci *f, const char *why);
+
+/* -- vfio_fork.c -- */
+
+/*
+ * A child of fork owns no function.
+ *
+ * BARs and DMA memory are not inherited (MADV_DONTFORK). An atfork handler runs in the child, marks every
+ * function of the parent gone there and closes the child's copies of its descriptors; the device is told
+ * nothing. So a connection ends when the parent ends, whatever its children do. In the child every call on
+ * such a function answers -ENODEV, and rig_pci_close does nothing.
+ */
+
+/* Between the two, fork() in any thread of the process waits. Hold it from before a function's descriptors
+ * are opened until rig_fork_add: a child made in between would inherit them, not know that they are to be
+ * closed, and keep the connection alive after this process has ended. Hold it briefly, and call no callback
+ * meanwhile: a callback that forks would wait for ever. */
+void rig_fork_hold(void);
+void rig_fork_release(void);
+
+/* From rig_fork_add to rig_fork_remove a child of fork loses f as described above. -ENOMEM: the handler could
+ * not be installed. Any thread. */
+int rig_fork_add(struct rig_pci *f);
+void rig_fork_remove(struct rig_pci *f);
+
+/* -- region.c -- */
+
+/* Mapped areas stay where they are from rig_region_map to rig_region_unmap; rig_region_blank replaces what is
+ * behind them in place, so pointers handed out stay valid. Finding may run beside blanking; the rest is for
+ * one thread. */
+
+/* Maps what can be mapped of region->info. An area that cannot is left to the transport, and the log says so:
+ * slower, not wrong. Not inherited by children of fork. */
+void rig_region_map(struct rig_region *region, const struct rig_log *log);
+void rig_region_unmap(struct rig_region *region);
+
+/* Puts memory of all ones behind every mapped area: reads are all ones, writes reach nobody. Where even that
+ * finds no memory, the old mapping stays. */
+void rig_region_blank(struct rig_region *region);
+
+/* The area that holds off, NULL if off is in none; *run gets how far from off on the answer holds, at most
+ * len. */
+const struct rig_region_area *rig_region_find(
+        const struct rig_region *region, uint64_t off, uint64_t len, uint64_t *run);
 
 /* -- config.c -- */
 
@@ -116,5 +189,22 @@ int rig_dma_make(struct rig_pci *f, struct rig_map *m, uint64_t align, int fd, u
 int rig_dma_undo(struct rig_pci *f, uint64_t iova, uint64_t bytes);
 /* All that is left. */
 void rig_dma_fini(struct rig_pci *f);
+
+/* -- arena.c -- */
+
+/*
+ * The functions of dma.h stand on arenas, whose pieces a TLSF allocator hands out. Every call with the
+ * function's dma_lock held.
+ *
+ * Arenas grow: the first is a 64th of the step, each next one as large as all before it, up to the step. An
+ * allocation asks each at most once, the oldest first, so that the newest become empty. An empty one goes
+ * back to the system if another is empty already, or if it is larger than the step: a request above that gets
+ * one of its size, as does what is to lie alone.
+ */
+int rig_arena_alloc(struct rig_pci *f, uint64_t bytes, uint64_t align, struct rig_dma *out);
+int rig_arena_alloc_alone(struct rig_pci *f, uint64_t bytes, struct rig_dma *out);
+/* spare: its arena may stay, empty, for what is asked next. */
+void rig_arena_free(struct rig_pci *f, struct rig_dma *dma, bool spare);
+void rig_arenas_fini(struct rig_pci *f);
 
 #endif

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "region.h"
-
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "bits.h"
-#include "guard.h"
 #include "log.h"
+#include "pci_private.h"
 
 static unsigned char *map_area(const struct rig_vfio_region *r, const struct rig_vfio_area *a, bool *writable)
 {

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "vfio_fork.h"
-
 #include <pthread.h>
 #include <unistd.h>
 
 #include "error.h"
-#include "guard.h"
 #include "pci_private.h"
 
 static pthread_mutex_t hold = PTHREAD_MUTEX_INITIALIZER; /* before lock: forks wait for who has it */

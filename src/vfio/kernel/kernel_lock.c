@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "kernel_lock.h"
+#include "kernel_sys.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "error.h"
-#include "kernel_lock.h"
 #include "kernel_private.h"
 #include "kernel_space.h"
 #include "log.h"

@@ -16,7 +16,6 @@
 #include "range.h"
 #include "vfio_ops.h"
 #include "vfio_user_chan.h"
-#include "vfio_user_json.h"
 #include "vfio_user_parse.h"
 #include "vfio_user_sock.h"
 

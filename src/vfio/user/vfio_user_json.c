@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "vfio_user_json.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

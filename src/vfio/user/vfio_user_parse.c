@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "bits.h"
-#include "vfio_user_json.h"
 
 static int wrong(const char **why, const char *what)
 {

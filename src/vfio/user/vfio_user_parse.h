@@ -37,6 +37,14 @@ struct rig_vuser_caps {
 };
 int rig_vuser_parse_version(const void *bytes, size_t len, struct rig_vuser_caps *out, const char **why);
 
+/* The version message's JSON ("VFIO_USER_VERSION"; vfio_user_json.c, the one user of json-c here). Reads the
+ * NUL-terminated text into *caps, which holds the defaults: what the text does not name stays. Unknown names
+ * are passed over. -EPROTO with *why: not JSON, a wrong type, or a value that nothing can work with. */
+int rig_vuser_json_read(const char *text, struct rig_vuser_caps *caps, const char **why);
+
+/* Writes our own as text with its NUL. Answers its bytes, NUL included, or -ENOSPC. */
+int rig_vuser_json_write(const struct rig_vuser_caps *caps, char *text, size_t room);
+
 int rig_vuser_parse_device(
         const void *bytes, size_t len, struct rig_vuser_device_info *out, const char **why);
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "le.h"
-#include "vfio_user_json.h"
 #include "vfio_user_parse.h"
 
 static const char *why;

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "gone.h"
-#include "guard.h"
 
 enum { PAGE = 4096, RETURNED = 7 };
 
