@@ -62,12 +62,14 @@ function(rig_install_libraries)
   rig_library(rig_remote FOLDERS remote PARTS remote_job remote_control remote_rail remote_fabric base
     LINKS rig_remote_abi rig_edge PkgConfig::SODIUM Threads::Threads ${CMAKE_DL_LIBS} REQUIRES rig_remote_abi rig
     HEADERS "${include}/rig_remote.h" DESCRIPTION "Devices of other machines: jobs, proxies and rails")
-  rig_library(rig_vfio FOLDERS vfio vfio_kernel vfio_user ring mmu driver boards edu rvx1 open PARTS base doctor fwimage
-    LINKS rig_edge PkgConfig::JSONC PkgConfig::SODIUM PkgConfig::LIBELF
-      ${HUGETLBFS_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS}
-    REQUIRES rig_edge
-    HEADERS "${include}/rig_vfio.h" "${include}/rig_edu.h" "${include}/rig_board.h" "${include}/rig_win.h"
-      "${include}/rig_barrier.h"
+  rig_library(rig_pci FOLDERS vfio vfio_kernel vfio_user pci PARTS base doctor
+    LINKS rig_edge PkgConfig::JSONC ${HUGETLBFS_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS} REQUIRES rig_edge
+    HEADERS "${include}/rig_pci.h" "${include}/rig_win.h" "${include}/rig_barrier.h"
+    DESCRIPTION "PCI functions through VFIO and vfio-user, with no driver and no runtime")
+  rig_library(rig_vfio FOLDERS ring mmu driver boards edu rvx1 open PARTS base fwimage
+    LINKS rig_pci rig_edge PkgConfig::SODIUM PkgConfig::LIBELF Threads::Threads ${CMAKE_DL_LIBS}
+    REQUIRES rig_pci rig_edge
+    HEADERS "${include}/rig_vfio.h" "${include}/rig_edu.h" "${include}/rig_board.h"
     DESCRIPTION "Drivers of PCI functions through VFIO and vfio-user")
 endfunction()
 

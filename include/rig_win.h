@@ -10,8 +10,9 @@
  * do the same on both, and a caller cannot tell which it has but for the time they take. Registers are
  * little-endian on the device's side; values here are the host's.
  *
- * Made by rig_pci_window (pci.h) and valid until rig_pci_close; it may be copied freely and needs no release.
- * Any thread may use a window; accesses of one thread to one window reach the device in program order.
+ * Made by rig_pci_window (rig_pci.h) and valid until rig_pci_close; it may be copied freely and needs no
+ * release. Any thread may use a window; accesses of one thread to one window reach the device in program
+ * order.
  *
  * Callers keep off + width <= rig_win_bytes(win) and off a multiple of width: on a mapped window that is not
  * checked. Through a transport an access outside reads all ones and writes nothing.

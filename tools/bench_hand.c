@@ -9,7 +9,6 @@
 #include "bench_hand.h"
 #include "boards.h"
 #include "clock.h"
-#include "dma.h"
 #include "pci.h"
 #include "rig_edge.h"
 #include "rvx1/packet.h"
@@ -63,7 +62,7 @@ static int take(const char *device_text, struct rig_spec *spec, struct rig_taken
 		return rig_error_set(
 		        -ENOTSUP, "a board to drive by hand beside it: only sim starts a second one");
 	spec->fault[0] = 0;
-	return rig_take(spec, NULL, false, NULL, out);
+	return rig_take(spec, &(struct rig_take_options){0}, out);
 }
 
 int bench_hand_start_and_end(const char *device_text, uint64_t *start_ns, uint64_t *end_ns)
@@ -77,7 +76,7 @@ int bench_hand_start_and_end(const char *device_text, uint64_t *start_ns, uint64
 		return err;
 	taken = rig_clock_ns();
 	*start_ns = taken - begin;
-	rig_give_back(&it);
+	rig_pci_close(it.pci);
 	*end_ns = rig_clock_ns() - taken;
 	return 0;
 }
@@ -240,7 +239,7 @@ void bench_hand_close(struct bench_hand *hand)
 		return;
 	if (hand->board && hand->port.state)
 		hand->board->halt(&hand->port);
-	rig_give_back(&hand->taken);
+	rig_pci_close(hand->taken.pci);
 	free(hand->port.state);
 	free(hand);
 }

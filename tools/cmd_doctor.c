@@ -197,7 +197,7 @@ static void ask_socket(const struct rig_spec *spec, struct rig_diagnosis *d)
 	struct rig_taken taken;
 	char text[RIG_FINDING_CONTENT];
 	unsigned mask;
-	int err = rig_take(spec, NULL, false, NULL, &taken);
+	int err = rig_take(spec, &(struct rig_take_options){0}, &taken);
 
 	if (err) {
 		explain_socket(spec->path, err, reason(rig_error(), spec->base), d);
@@ -209,7 +209,7 @@ static void ask_socket(const struct rig_spec *spec, struct rig_diagnosis *d)
 	if (!port_of(info->vendor, info->device, &mask))
 		add(d, "port", RIG_NOTE, "no port of this library drives functions of this kind", spec->path,
 		        text, "");
-	rig_give_back(&taken);
+	rig_pci_close(taken.pci);
 }
 
 static void examine_socket(const struct rig_spec *spec, struct rig_diagnosis *d)

@@ -106,7 +106,7 @@ static int dump(const struct regs_args *a)
 		status = complain(EXIT_USAGE, "no register of that name; without NAME all are shown");
 	else
 		status = save_or_print(a, function.pci, board);
-	rig_give_back(&function);
+	rig_pci_close(function.pci);
 	return status;
 }
 

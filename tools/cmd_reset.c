@@ -25,7 +25,7 @@ static int run(int argc, char **argv)
 	else
 		printf("%s over %s: reset, ready after %.3f ms\n", argv[1],
 		        rig_pci_info(function.pci)->transport, (double)(rig_clock_ns() - begin) / 1e6);
-	rig_give_back(&function);
+	rig_pci_close(function.pci);
 	return status;
 }
 

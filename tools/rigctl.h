@@ -52,7 +52,7 @@ const char *reason(const char *text, const char *name);
 /* Closes it and drops the reference; waits for its process. */
 void close_device(struct rig_device *device);
 
-/* Takes DEVICE's function, without booting its board: as open_device. rig_give_back (take.h) is owed. */
+/* Takes DEVICE's function, without booting its board: as open_device. rig_pci_close of it is owed. */
 struct rig_taken;
 int take_function(const char *text, struct rig_taken *out);
 

@@ -50,7 +50,7 @@ int take_function(const char *text, struct rig_taken *out)
 
 	if (rig_spec_parse(text, &spec))
 		return complain(EXIT_USAGE, "%s", rig_error());
-	if (!rig_take(&spec, NULL, true, verbose ? &log : NULL, out))
+	if (!rig_take(&spec, &(struct rig_take_options){.guard = true, .log = verbose ? &log : NULL}, out))
 		return 0;
 	return complain(EXIT_OPEN, "cannot open %s: %s", text, reason(rig_error(), spec.base));
 }

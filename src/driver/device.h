@@ -14,9 +14,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "dma.h"
 #include "driver.h"
-#include "irq.h"
 #include "mmu.h"
 #include "pci.h"
 #include "range.h"

@@ -20,11 +20,9 @@ struct rig_driver_options {
 	bool dmabuf;              /* dma answers dma-bufs, not bus addresses */
 	bool all_messages;        /* tests: map no window */
 	struct rig_log log;       /* copied */
-	/* For who started the function's process; both may be NULL. `end` is called by stop when the function
-	   is gone, and makes sure that its process does nothing any more; `released` by release, after the
-	   function was given back. */
+	/* For who started the function's process; NULL: nobody. Called by stop when the function is gone, it
+	   makes sure that its process does nothing any more. */
 	void (*end)(void *process);
-	void (*released)(void *process);
 	void *process;
 	bool pinned; /* the poller runs on `cpu` alone and never sleeps */
 	int cpu;
@@ -40,7 +38,7 @@ extern const struct rig_driver_module rig_driver_module;
 
 /*
  * Boots `board` on the taken function `pci`, with its word at `word`. The device owns `pci` from the call on,
- * also when it fails: then the function was given back, `released` was called, *out is NULL and `why` says
+ * also when it fails: then the function was given back, *out is NULL and `why` says
  * what failed.
  */
 int rig_driver_make(struct rig_pci *pci, const struct rig_board *board,

@@ -77,9 +77,6 @@ static int signaled(void *device, uint64_t *value, const char **fault)
 static void release(void *device)
 {
 	struct rig_dev *dev = device;
-	void (*released)(void *) = dev->options.released;
-	void *arg = dev->options.process;
-
 	rig_dev_progress_close(dev);
 	rig_dev_times_close(dev);
 	rig_dev_queues_close(dev);
@@ -95,8 +92,6 @@ static void release(void *device)
 	free(dev->port.state);
 	free(dev->firmware_dir);
 	free(dev);
-	if (released)
-		released(arg);
 }
 
 const struct rig_driver_module rig_driver_module = {
@@ -300,8 +295,6 @@ int rig_driver_make(struct rig_pci *pci, const struct rig_board *board,
 	if (!dev) {
 		snprintf(why, why_bytes, "out of host memory");
 		rig_pci_close(pci);
-		if (options->released)
-			options->released(options->process);
 		return -ENOMEM;
 	}
 	err = rig_dev_check_table(board);

@@ -50,7 +50,10 @@ static int make(void *arg, rig_atomic_u64 *word, void **device, char *why, size_
 		return refuse(why, why_bytes, -EINVAL, "the word is not at a multiple of 8");
 	if (rig_locks_held())
 		return refuse(why, why_bytes, -EINVAL, "make may take a lock, and this thread holds one");
-	err = rig_take(&o->spec, o->has_fds ? &o->fds : NULL, o->guard, &o->log, &taken);
+	err = rig_take(&o->spec,
+	        &(struct rig_take_options){
+	                .fds = o->has_fds ? &o->fds : NULL, .guard = o->guard, .log = &o->log},
+	        &taken);
 	if (err)
 		return refuse(why, why_bytes, err, rig_error());
 	rig_logf(&o->log, RIG_LOG_DEBUG, RIG_DRIVER_STEP "%staking the function",
@@ -60,11 +63,10 @@ static int make(void *arg, rig_atomic_u64 *word, void **device, char *why, size_
 	if (!board) {
 		snprintf(why, why_bytes, "function %04x:%04x, which no port here drives", info->vendor,
 		        info->device);
-		rig_give_back(&taken);
+		rig_pci_close(taken.pci);
 		return -ENOTSUP;
 	}
 	options.end = taken.sim ? rig_sim_kill : NULL;
-	options.released = taken.sim ? rig_sim_end : NULL;
 	options.process = taken.sim;
 	err = rig_driver_make(taken.pci, board, &options, word, device, why, why_bytes);
 	if (err && o->spec.kind == RIG_SPEC_PCI)

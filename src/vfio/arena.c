@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "bits.h"
-#include "dma.h"
+#include "rig_pci.h"
 #include "error.h"
 #include "pci_private.h"
 #include "tlsf.h"

@@ -62,6 +62,50 @@ int rig_config_command(struct rig_pci *f, uint32_t set, uint32_t clear, uint32_t
 	return err;
 }
 
+/* Capability lists: PCI Local Bus Specification 3.0, 6.7; PCI Express Base Specification 5.0, 7.6.3. */
+#define CAPABILITIES          0x34u
+#define STATUS                0x06u
+#define STATUS_CAPABILITIES   0x10u
+#define CAPABILITY_LEAST      0x40u
+#define EXTENDED_CAPABILITIES 0x100u
+
+unsigned rig_pci_capability(struct rig_pci *f, uint8_t id, unsigned after)
+{
+	uint32_t status = 0, at = CAPABILITIES, head;
+	bool passed = !after;
+
+	if (rig_pci_config_read(f, STATUS, 2, &status) || !(status & STATUS_CAPABILITIES) ||
+	        rig_pci_config_read(f, CAPABILITIES, 1, &at))
+		return 0;
+	for (unsigned steps = RIG_PCI_COMMON_CONFIG_BYTES / 4; steps && (at &= ~3u) >= CAPABILITY_LEAST;
+	        steps--) {
+		if (rig_pci_config_read(f, at, 2, &head))
+			return 0;
+		if (passed && (head & 0xffu) == id)
+			return at;
+		passed = passed || at == after;
+		at = head >> 8;
+	}
+	return 0;
+}
+
+unsigned rig_pci_extended_capability(struct rig_pci *f, uint16_t id, unsigned after)
+{
+	uint32_t at = EXTENDED_CAPABILITIES, head;
+	bool passed = !after;
+
+	for (unsigned steps = RIG_PCI_CONFIG_BYTES / 4; steps && at >= EXTENDED_CAPABILITIES; steps--) {
+		if (at + 4 > f->region[RIG_VFIO_CONFIG].info.bytes || rig_pci_config_read(f, at, 4, &head) ||
+		        head == UINT32_MAX)
+			return 0;
+		if (passed && (head & 0xffffu) == id)
+			return at;
+		passed = passed || at == after;
+		at = head >> 20 & ~3u;
+	}
+	return 0;
+}
+
 int rig_pci_bus_master(struct rig_pci *f, bool on)
 {
 	return rig_config_command(f, on ? RIG_PCI_COMMAND_MASTER : 0, on ? 0 : RIG_PCI_COMMAND_MASTER, NULL);

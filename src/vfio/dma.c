@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "dma.h"
+#include "rig_pci.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,6 +11,19 @@
 
 /* From this size on a mapping gets an IOVA on this boundary, so that an IOMMU can use its larger pages. */
 #define LARGE (UINT64_C(2) << 20)
+
+unsigned rig_pci_iovas(struct rig_pci *f, struct rig_pci_iova *ranges, unsigned room)
+{
+	unsigned count = 0;
+
+	pthread_mutex_lock(&f->maps.lock);
+	for (size_t i = 0; i < f->maps.free.count && f->maps.free.at[i].first <= f->maps.mask; i++, count++)
+		if (count < room)
+			ranges[count] = (struct rig_pci_iova){
+			        f->maps.free.at[i].first, rig_min_u64(f->maps.free.at[i].last, f->maps.mask)};
+	pthread_mutex_unlock(&f->maps.lock);
+	return count;
+}
 
 int rig_pci_set_dma_mask(struct rig_pci *f, unsigned bits)
 {

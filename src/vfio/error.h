@@ -10,6 +10,7 @@ enum { RIG_VFIO_ERROR_BYTES = 1024 };
 
 /* Sets rig_error() to "what: ERRNO (text); remedy" and answers the negative errno, for
  * `return rig_vfio_fail(...)`. err may have either sign; remedy may be NULL. */
-int rig_vfio_fail(int err, const char *remedy, const char *what, ...) __attribute__((format(printf, 3, 4)));
+RIG_API int rig_vfio_fail(int err, const char *remedy, const char *what, ...)
+        __attribute__((format(printf, 3, 4)));
 
 #endif

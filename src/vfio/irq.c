@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "irq.h"
+#include "rig_pci.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "bits.h"
-#include "dma.h"
+#include "rig_pci.h"
 #include "error.h"
 
 enum { MASK_BITS_LEAST = 12, ROOM_FIRST = 16 };

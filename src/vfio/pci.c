@@ -53,7 +53,7 @@ static unsigned or_default(unsigned v, unsigned otherwise)
 }
 
 /* The IOVAs that the transport takes; the list of mappings stands before the transport can ask for memory. */
-static int init_maps(struct rig_pci *f, const struct rig_pci_options *o)
+static int init_maps(struct rig_pci *f, const struct rig_pci_taking *o)
 {
 	struct rig_ranges none = {0};
 
@@ -151,7 +151,7 @@ static int ask(struct rig_pci *f, bool guard)
 }
 
 /* What the sink needs, before a transport can use it. */
-static int init(struct rig_pci *f, const struct rig_pci_options *o)
+static int init(struct rig_pci *f, const struct rig_pci_taking *o)
 {
 	int err = rig_gone_init(&f->gone);
 
@@ -213,7 +213,7 @@ static void close_unseen(struct rig_pci *f)
 }
 
 /* Owns the options' transport, also on failure; from here on a child of fork closes it. */
-static int adopt(struct rig_pci *f, const struct rig_pci_options *o)
+static int adopt(struct rig_pci *f, const struct rig_pci_taking *o)
 {
 	int err = init(f, o);
 
@@ -235,7 +235,7 @@ static int adopt(struct rig_pci *f, const struct rig_pci_options *o)
 
 /* What was asked for, and why it failed: each named once. Texts of the kernel's transports begin with the
  * function's address where they know it. */
-static int explain(const struct rig_pci_options *o, int err)
+static int explain(const struct rig_pci_taking *o, int err)
 {
 	const char *text = rig_error();
 	size_t n = o->name ? strlen(o->name) : 0;
@@ -246,7 +246,7 @@ static int explain(const struct rig_pci_options *o, int err)
 }
 
 /* A child that is made before the function is listed would keep what was opened, and the function with it. */
-static int begin(struct rig_pci *f, struct rig_pci_options *o)
+static int begin(struct rig_pci *f, struct rig_pci_taking *o)
 {
 	const struct rig_log *log = o->log;
 	struct rig_log_late late = {0};
@@ -268,7 +268,7 @@ static int begin(struct rig_pci *f, struct rig_pci_options *o)
 	return err;
 }
 
-static int take(struct rig_pci *f, const struct rig_pci_options *o)
+static int take(struct rig_pci *f, const struct rig_pci_taking *o)
 {
 	int err = ask(f, o->guard);
 
@@ -279,9 +279,9 @@ static int take(struct rig_pci *f, const struct rig_pci_options *o)
 	return explain(o, err);
 }
 
-int rig_pci_open(struct rig_pci **out, const struct rig_pci_options *options)
+int rig_pci_take(struct rig_pci **out, const struct rig_pci_taking *options)
 {
-	struct rig_pci_options o = *options;
+	struct rig_pci_taking o = *options;
 	struct rig_pci *f = calloc(1, sizeof(*f));
 	int err;
 
@@ -294,18 +294,27 @@ int rig_pci_open(struct rig_pci **out, const struct rig_pci_options *options)
 	err = begin(f, &o);
 	if (!err)
 		err = take(f, &o);
-	if (!err) {
-		*out = f;
-		return 0;
+	if (err) {
+		free(f);
+		if (o.ended)
+			o.ended(o.ended_arg);
+		return err;
 	}
-	free(f);
-	return err;
+	f->ended = o.ended;
+	f->ended_arg = o.ended_arg;
+	*out = f;
+	return 0;
 }
 
 void rig_pci_close(struct rig_pci *f)
 {
+	void (*ended)(void *arg);
+	void *arg;
+
 	if (!f || f->orphan)
 		return;
+	ended = f->ended;
+	arg = f->ended_arg;
 	rig_irq_fini(f);
 	if (!rig_gone_is(&f->gone))
 		(void)rig_pci_bus_master(f, false);
@@ -314,6 +323,8 @@ void rig_pci_close(struct rig_pci *f)
 	close_unseen(f);
 	fini(f);
 	free(f);
+	if (ended)
+		ended(arg);
 }
 
 /* -- Asking -- */

@@ -16,7 +16,6 @@
 
 #include "gone.h"
 #include "hugemem.h"
-#include "irq.h"
 #include "log.h"
 #include "maps.h"
 #include "pci.h"
@@ -88,6 +87,8 @@ struct rig_pci {
 	struct rig_pci_info info;
 	enum rig_vfio_peers peers;
 	struct rig_log log;
+	void (*ended)(void *arg);
+	void *ended_arg;
 	unsigned reset_ms;
 	struct rig_gone gone;
 

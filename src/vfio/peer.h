@@ -5,7 +5,7 @@
 /*
  * A function's BAR for another function of this process, and for others by dma-buf.
  *
- * Threads: any. Errors, beside those of pci.h and dma.h:
+ * Threads: any. Errors, beside those of rig_pci.h:
  *	-ENOTSUP	the transport or the kernel has no way; rig_error says what it needs
  *
  * What a function mapped of a peer is the peer's memory on loan. How, and what ends it:
@@ -31,26 +31,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dma.h"
+#include "rig_pci.h"
 
 struct rig_pci;
 
 /* Whether f can map BAR `bar` of peer. -ENOTSUP says why not. From what was learned when both were taken:
  * always the same answer, also for functions that are gone. Does not block. */
-int rig_pci_reaches(const struct rig_pci *f, const struct rig_pci *peer, unsigned bar);
+RIG_API int rig_pci_reaches(const struct rig_pci *f, const struct rig_pci *peer, unsigned bar);
 
 /* Lets f reach [off, off + bytes) of peer's BAR, multiples of f's dma_page, inside one mappable part of it.
  * out->iova is what f uses; out->host is NULL. Undone by rig_dma_unmap. -ENODEV: one of the two is gone. */
-int rig_pci_map_peer(struct rig_pci *f, struct rig_pci *peer, unsigned bar, uint64_t off, uint64_t bytes,
-        unsigned prot, struct rig_dma *out);
+RIG_API int rig_pci_map_peer(struct rig_pci *f, struct rig_pci *peer, unsigned bar, uint64_t off,
+        uint64_t bytes, unsigned prot, struct rig_dma *out);
 
 /* The same range as a dma-buf, close-on-exec, the caller's. Its bytes are the range's, from 0. The kernel
  * takes it from its importers while the function is reset, and for good when it is closed. */
-int rig_pci_export(struct rig_pci *f, unsigned bar, uint64_t off, uint64_t bytes, int *fd);
+RIG_API int rig_pci_export(struct rig_pci *f, unsigned bar, uint64_t off, uint64_t bytes, int *fd);
 
 /* Whether others than the caller, whose only reference is fd, have references to this dma-buf: descriptors
  * (duplicates, another process's, in a message), mappings, importers. True also where it cannot be known. */
-bool rig_dmabuf_is_shared(int fd);
+RIG_API bool rig_dmabuf_is_shared(int fd);
 
 /* The same from the text of its /proc/self/fdinfo. Pure. */
 bool rig_dmabuf_text_is_shared(const char *text);

@@ -198,3 +198,55 @@ int rig_pci_window(
 	out->at = direct(out, 0, out->len, true).at;
 	return 0;
 }
+
+unsigned rig_pci_areas(const struct rig_pci *f, unsigned bar, struct rig_pci_area *areas, unsigned room)
+{
+	const struct rig_region *r = bar < RIG_PCI_BARS ? &f->region[RIG_VFIO_BAR0 + bar] : NULL;
+	unsigned count = r ? r->mapped : 0;
+
+	for (unsigned i = 0; i < count && i < room; i++)
+		areas[i] = (struct rig_pci_area){r->area[i].offset, r->area[i].bytes};
+	return count;
+}
+
+static int check_access(const struct rig_win *win, uint64_t off, unsigned width)
+{
+	if (width > sizeof(uint64_t) || !rig_is_pow2(width) || !rig_is_aligned(off, width) ||
+	        !rig_span_fits(off, width, win->len))
+		return rig_vfio_fail(EINVAL, NULL, "%u bytes at %#" PRIx64 " of a window of %#" PRIx64, width,
+		        off, win->len);
+	return 0;
+}
+
+int rig_win_load(const struct rig_win *win, uint64_t off, unsigned width, uint64_t *value)
+{
+	struct rig_win one = *win;
+	int err = check_access(win, off, width);
+
+	*value = UINT64_MAX;
+	if (err)
+		return err;
+	if (!win->at) {
+		*value = win->ops->load(win, off, width);
+		return 0;
+	}
+	one.at += off;
+	*value = load_direct(&one, width);
+	return 0;
+}
+
+int rig_win_store(const struct rig_win *win, uint64_t off, unsigned width, uint64_t value)
+{
+	struct rig_win one = *win;
+	int err = check_access(win, off, width);
+
+	if (err)
+		return err;
+	if (!win->at) {
+		win->ops->store(win, off, width, value);
+		return 0;
+	}
+	one.at += off;
+	store_direct(&one, width, value);
+	return 0;
+}

@@ -9,7 +9,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "irq.h"
 #include "vfio_kernel.h"
 #include "lab_device.h"
 #include "pci.h"
@@ -30,10 +29,10 @@ static struct rig_pci *take(const char *address, const char *transport)
 	        [RAW_IOMMUFD] = RIG_PCI_IOMMUFD,
 	        [RAW_NOIOMMU] = RIG_PCI_NOIOMMU};
 	struct rig_kernel_want want = {.bdf = address, .which = which[raw_transport_of(transport)]};
-	const struct rig_pci_options options = {.begin = rig_kernel_begin, .arg = &want, .name = address};
+	const struct rig_pci_taking options = {.begin = rig_kernel_begin, .arg = &want, .name = address};
 	struct rig_pci *f;
 
-	if (rig_pci_open(&f, &options))
+	if (rig_pci_take(&f, &options))
 		lab_fail("%s", rig_error());
 	return f;
 }

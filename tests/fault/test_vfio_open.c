@@ -10,10 +10,9 @@
 #include <unistd.h>
 
 #include "allocs.h"
-#include "dma.h"
+#include "rig_pci.h"
 #include "fake_function.h"
 #include "fake_peer.h"
-#include "irq.h"
 
 enum { STEPS_MOST = 500, VECTORS = 4 };
 
@@ -62,10 +61,10 @@ static int use(struct rig_pci *f)
 	return err;
 }
 
-static int scenario(const struct rig_pci_options *o)
+static int scenario(const struct rig_pci_taking *o)
 {
 	struct rig_pci *f = NULL;
-	int err = rig_pci_open(&f, o);
+	int err = rig_pci_take(&f, o);
 
 	if (err) {
 		assert_null(f);
@@ -79,9 +78,9 @@ static int scenario(const struct rig_pci_options *o)
 	return err;
 }
 
-static struct rig_pci_options on(struct rig_fake *fake)
+static struct rig_pci_taking on(struct rig_fake *fake)
 {
-	return (struct rig_pci_options){
+	return (struct rig_pci_taking){
 	        .ops = &rig_fake_ops, .transport = fake, .arena_step = UINT64_C(2) << 20};
 }
 
@@ -93,7 +92,7 @@ static void any_call_of_the_transport_may_fail(void **state)
 
 	(void)state;
 	for (k = 1; k < STEPS_MOST; k++) {
-		struct rig_pci_options o;
+		struct rig_pci_taking o;
 		struct rig_fake *fake;
 		int err;
 
@@ -123,7 +122,7 @@ static void any_allocation_may_fail(void **state)
 {
 	struct rig_fake_options fake_options = fake_function_options();
 	struct test_counts before;
-	struct rig_pci_options o;
+	struct rig_pci_taking o;
 	struct rig_fake *fake;
 	uint64_t k;
 
@@ -149,7 +148,7 @@ static void any_allocation_may_fail(void **state)
 
 static int scenario_over(int fd)
 {
-	struct rig_pci_options o = {.arena_step = UINT64_C(2) << 20};
+	struct rig_pci_taking o = {.arena_step = UINT64_C(2) << 20};
 	int err = fake_peer_give(fd, 0, &o);
 
 	return err ? err : scenario(&o);

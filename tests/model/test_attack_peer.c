@@ -52,14 +52,14 @@ static void busy_end(struct busy *b)
 static void a_server_that_takes_no_client_is_given_up(void **state)
 {
 	struct rig_vuser_want want = {.deadline_ms = SHORT_MS};
-	struct rig_pci_options options = {.begin = rig_vuser_begin, .arg = &want};
+	struct rig_pci_taking options = {.begin = rig_vuser_begin, .arg = &want};
 	struct rig_pci *pci;
 	struct busy busy;
 
 	(void)state;
 	busy_begin(&busy);
 	want.path = options.name = busy.path;
-	assert_int_equal(rig_pci_open(&pci, &options), -ETIMEDOUT);
+	assert_int_equal(rig_pci_take(&pci, &options), -ETIMEDOUT);
 	assert_non_null(strstr(rig_error(), busy.path));
 	assert_null(pci);
 	busy_end(&busy);

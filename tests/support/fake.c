@@ -10,9 +10,8 @@
 #include <unistd.h>
 
 #include "bits.h"
-#include "dma.h"
+#include "rig_pci.h"
 #include "error.h"
-#include "irq.h"
 #include "le.h"
 #include "pci_private.h"
 #include "range.h"

@@ -278,10 +278,11 @@ static void released(void *arg)
 int fake_edu_open(void *arg, rig_atomic_u64 *word, void **device, char *why, size_t why_bytes)
 {
 	struct fake_edu *e = arg;
-	struct rig_driver_options driver = {.released = released, .process = e, .boot_ms = 1000};
-	struct rig_pci_options taken = {.ops = &rig_fake_ops, .transport = e->fake};
+	struct rig_driver_options driver = {.boot_ms = 1000};
+	struct rig_pci_taking taken = {
+	        .ops = &rig_fake_ops, .transport = e->fake, .ended = released, .ended_arg = e};
 	struct rig_pci *pci;
-	int err = rig_pci_open(&pci, &taken);
+	int err = rig_pci_take(&pci, &taken);
 
 	if (err) {
 		snprintf(why, why_bytes, "%s", rig_error());

@@ -34,16 +34,16 @@ static inline struct rig_fake_options fake_function_options(void)
 	};
 }
 
-static inline void fake_function_open(struct fake_function *t, const struct rig_fake_options *fake_options,
-        const struct rig_pci_options *po)
+static inline void fake_function_open(
+        struct fake_function *t, const struct rig_fake_options *fake_options, const struct rig_pci_taking *po)
 {
-	struct rig_pci_options o = po ? *po : (struct rig_pci_options){0};
+	struct rig_pci_taking o = po ? *po : (struct rig_pci_taking){0};
 
 	test_counts_take(&t->before);
 	assert_int_equal(rig_fake_make(&t->fake, fake_options), 0);
 	o.ops = &rig_fake_ops;
 	o.transport = t->fake;
-	if (rig_pci_open(&t->pci, &o))
+	if (rig_pci_take(&t->pci, &o))
 		fail_msg("%s", rig_error());
 }
 

@@ -451,7 +451,7 @@ void fake_peer_die(struct fake_peer *p)
 	shutdown(p->fd, SHUT_RDWR);
 }
 
-int fake_peer_give(int client_fd, unsigned deadline_ms, struct rig_pci_options *options)
+int fake_peer_give(int client_fd, unsigned deadline_ms, struct rig_pci_taking *options)
 {
 	options->ops = &rig_vuser_ops;
 	return rig_vuser_new(client_fd, deadline_ms, &options->transport);

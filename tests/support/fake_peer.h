@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct rig_pci_options;
+struct rig_pci_taking;
 
 enum {
 	PEER_BAR0_BYTES = 0x10000,
@@ -99,7 +99,7 @@ struct fake_peer {
 void fake_peer_start(struct fake_peer *p, int *client_fd);
 
 /* The client's end as options' transport; 0: the default deadline. Its answer is rig_vuser_new's. */
-int fake_peer_give(int client_fd, unsigned deadline_ms, struct rig_pci_options *options);
+int fake_peer_give(int client_fd, unsigned deadline_ms, struct rig_pci_taking *options);
 
 /* Waits until it has seen the client hang up, or hangs up itself if the client has gone quiet, and frees
  * all. */

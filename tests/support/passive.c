@@ -125,8 +125,8 @@ int passive_make(struct passive *p, const struct passive_options *options, uint6
 {
 	static const struct passive_options none;
 	static struct rig_vfio_ops ops;
-	struct rig_driver_options driver = {.released = released, .process = p, .boot_ms = 1000};
-	struct rig_pci_options taken = {.ops = &ops};
+	struct rig_driver_options driver = {.boot_ms = 1000};
+	struct rig_pci_taking taken = {.ops = &ops, .ended = released, .ended_arg = p};
 	struct rig_pci *pci;
 	int err;
 
@@ -146,7 +146,7 @@ int passive_make(struct passive *p, const struct passive_options *options, uint6
 	rig_fake_fail_at(p->fake, fail_at);
 	test_allocs_fail_at(options->fail_allocation);
 	taken.transport = p->fake;
-	err = rig_pci_open(&pci, &taken);
+	err = rig_pci_take(&pci, &taken);
 	if (err)
 		snprintf(p->why, sizeof(p->why), "%s", rig_error());
 	else

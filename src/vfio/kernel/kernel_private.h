@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "clock.h"
-#include "irq.h"
 #include "vfio_kernel.h"
 #include "kernel_sys.h"
 #include "kernel_sysfs.h"

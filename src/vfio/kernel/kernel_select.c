@@ -233,7 +233,7 @@ int rig_kernel_open(const struct rig_kenv *env, const struct rig_kernel_want *wa
 	return 0;
 }
 
-int rig_kernel_begin(void *want, struct rig_pci_options *options)
+int rig_kernel_begin(void *want, struct rig_pci_taking *options)
 {
 	return rig_kernel_open(&rig_kenv, want, options->log, &options->ops, &options->transport);
 }

@@ -6,7 +6,7 @@
 
 #include "bits.h"
 #include "clock.h"
-#include "dma.h"
+#include "rig_pci.h"
 #include "error.h"
 #include "kernel_abi.h"
 #include "kernel_parse.h"

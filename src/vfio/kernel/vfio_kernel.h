@@ -14,9 +14,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "rig_pci.h"
+
 struct rig_kenv;
 struct rig_log;
-struct rig_pci_options;
+struct rig_pci_taking;
 struct rig_vfio_ops;
 
 /* How. */
@@ -27,20 +29,11 @@ enum rig_pci_transport {
 	RIG_PCI_NOIOMMU, /* no protection at all: the device reaches all memory. Huge pages are needed */
 };
 
-/* Descriptors that a parent with more rights opened; -1: opened here. They are duplicated
- * and stay the caller's. Who gives any gives the device, and either container and group or iommufd (with the
- * device bound to it, and not attached). The per-function lock is then the parent's affair. */
-struct rig_pci_fds {
-	int device;
-	int group, container;
-	int iommufd;
-};
-
 /* A UUID as text: that a virtual function's user and its physical function's owner agree on. */
 enum { RIG_PCI_TOKEN = 36 };
 
 /* Its 16 bytes; false if the text is of another form. */
-bool rig_pci_token_parse(const char *text, unsigned char *uuid);
+RIG_API bool rig_pci_token_parse(const char *text, unsigned char *uuid);
 
 /* The step at which an attempt failed. */
 enum rig_pci_step {
@@ -88,7 +81,7 @@ struct rig_kernel_want {
 int rig_kernel_open(const struct rig_kenv *env, const struct rig_kernel_want *want, const struct rig_log *log,
         const struct rig_vfio_ops **ops, void **transport);
 
-/* For begin of struct rig_pci_options, whose arg is a struct rig_kernel_want: a function of this machine. */
-int rig_kernel_begin(void *want, struct rig_pci_options *options);
+/* For begin of struct rig_pci_taking, whose arg is a struct rig_kernel_want: a function of this machine. */
+int rig_kernel_begin(void *want, struct rig_pci_taking *options);
 
 #endif

@@ -9,9 +9,8 @@
 #include <unistd.h>
 
 #include "bits.h"
-#include "dma.h"
+#include "rig_pci.h"
 #include "error.h"
-#include "irq.h"
 #include "log.h"
 #include "range.h"
 #include "vfio_ops.h"

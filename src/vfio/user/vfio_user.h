@@ -6,7 +6,7 @@
  * The vfio-user transport: a device process at the other end of a UNIX socket.
  */
 
-struct rig_pci_options;
+struct rig_pci_taking;
 struct rig_vfio_ops;
 
 /* For each message, where 0 is given. */
@@ -23,9 +23,9 @@ struct rig_vuser_want {
 	unsigned deadline_ms;
 };
 
-/* For begin of struct rig_pci_options, whose arg is a struct rig_vuser_want: connects to what listens at the
+/* For begin of struct rig_pci_taking, whose arg is a struct rig_vuser_want: connects to what listens at the
  * path. Refuses (-EACCES) a peer of another user, unless that or this one is root; -ETIMEDOUT: it takes
  * nobody. Else what connect(2) and its like answered. */
-int rig_vuser_begin(void *want, struct rig_pci_options *options);
+int rig_vuser_begin(void *want, struct rig_pci_taking *options);
 
 #endif

@@ -216,7 +216,7 @@ int rig_vuser_recv(int fd, void *buf, size_t len, struct rig_vuser_fds *fds)
 	return 0;
 }
 
-int rig_vuser_begin(void *arg, struct rig_pci_options *options)
+int rig_vuser_begin(void *arg, struct rig_pci_taking *options)
 {
 	const struct rig_vuser_want *want = arg;
 	unsigned ms = want->deadline_ms ? want->deadline_ms : RIG_VUSER_DEADLINE_MS;

@@ -524,7 +524,7 @@ static void a_named_firmware_folder_without_the_image_is_an_error_that_names_bot
 static void a_refused_make_gives_the_function_back(void **state)
 {
 	struct rig_driver_options driver = {.boot_ms = 1000};
-	struct rig_pci_options taken = {.ops = &rig_fake_ops};
+	struct rig_pci_taking taken = {.ops = &rig_fake_ops};
 	struct rig_pci *pci;
 	void *device;
 	char why[256];
@@ -535,7 +535,7 @@ static void a_refused_make_gives_the_function_back(void **state)
 	t.device = NULL;
 	memset(t.regs + RVX1_ID, 0, 4);
 	taken.transport = t.fake;
-	assert_int_equal(rig_pci_open(&pci, &taken), 0);
+	assert_int_equal(rig_pci_take(&pci, &taken), 0);
 	assert_int_equal(rig_driver_make(pci, rig_board_find(RVX1_PCI_VENDOR, RVX1_PCI_DEVICE), &driver,
 	                         t.word, &device, why, sizeof(why)),
 	        -ENODEV);

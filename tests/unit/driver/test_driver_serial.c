@@ -163,9 +163,9 @@ static void fresh(bool resets, unsigned irq)
 
 static int boot(const struct rig_driver_options *options)
 {
-	struct rig_pci_options taken = {.ops = &rig_fake_ops, .transport = t.fake};
+	struct rig_pci_taking taken = {.ops = &rig_fake_ops, .transport = t.fake};
 	struct rig_pci *pci;
-	int err = rig_pci_open(&pci, &taken);
+	int err = rig_pci_take(&pci, &taken);
 
 	if (err)
 		snprintf(t.why, sizeof(t.why), "%s", rig_error());

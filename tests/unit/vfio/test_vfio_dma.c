@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "allocs.h"
-#include "dma.h"
+#include "rig_pci.h"
 #include "fake_function.h"
 #include "hugemem.h"
 
@@ -18,7 +18,7 @@ static struct fake_function t;
 static int setup(void **state)
 {
 	struct rig_fake_options o = fake_function_options();
-	struct rig_pci_options po = {.arena_step = 64 * MIB};
+	struct rig_pci_taking po = {.arena_step = 64 * MIB};
 
 	(void)state;
 	fake_function_open(&t, &o, &po);
@@ -209,7 +209,7 @@ static void pieces_never_overlap(void **state)
 static void a_limit_on_arenas_is_named(void **state)
 {
 	struct rig_fake_options o = fake_function_options();
-	struct rig_pci_options po = {.arena_step = 64 * MIB, .arena_limit = 2 * MIB};
+	struct rig_pci_taking po = {.arena_step = 64 * MIB, .arena_limit = 2 * MIB};
 	struct fake_function other;
 	struct rig_dma d, e;
 

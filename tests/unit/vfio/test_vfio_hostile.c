@@ -12,9 +12,7 @@
 #include <unistd.h>
 
 #include "counters.h"
-#include "dma.h"
 #include "fake_peer.h"
-#include "irq.h"
 #include "pci.h"
 
 /* Long enough that only a peer that never answers meets it. */
@@ -32,7 +30,7 @@ static unsigned bad_command, bad_at;
 
 static int open_err(hook_fn *hook, unsigned deadline_ms)
 {
-	struct rig_pci_options o = {.name = "the device process"};
+	struct rig_pci_taking o = {.name = "the device process"};
 	int fd, err;
 
 	test_counts_take(&before);
@@ -40,7 +38,7 @@ static int open_err(hook_fn *hook, unsigned deadline_ms)
 	peer.hook = hook;
 	fake_peer_start(&peer, &fd);
 	err = fake_peer_give(fd, deadline_ms, &o);
-	return err ? err : rig_pci_open(&pci, &o);
+	return err ? err : rig_pci_take(&pci, &o);
 }
 
 static void open_ok(hook_fn *hook, unsigned deadline_ms)
@@ -443,7 +441,7 @@ static void a_message_that_stays_unanswered_makes_the_function_gone(void **state
 
 static void a_reset_that_stays_unanswered_ends_at_its_own_deadline(void **state)
 {
-	struct rig_pci_options o = {.reset_ms = SOON_MS};
+	struct rig_pci_taking o = {.reset_ms = SOON_MS};
 	int fd;
 
 	(void)state;
@@ -454,7 +452,7 @@ static void a_reset_that_stays_unanswered_ends_at_its_own_deadline(void **state)
 	peer.hook = silent;
 	fake_peer_start(&peer, &fd);
 	assert_int_equal(fake_peer_give(fd, NEVER_MS, &o), 0);
-	assert_int_equal(rig_pci_open(&pci, &o), 0);
+	assert_int_equal(rig_pci_take(&pci, &o), 0);
 	assert_int_equal(rig_pci_reset(pci), -ETIMEDOUT);
 	assert_non_null(strstr(rig_error(), "DEVICE_RESET"));
 	finish();
@@ -566,7 +564,7 @@ static void a_flood_over_the_second_socket_whose_answers_are_not_read_ends_at_th
 
 static void a_guarded_window_that_vanishes_reads_ones_and_others_faults_pass_on(void **state)
 {
-	struct rig_pci_options o = {.guard = true};
+	struct rig_pci_taking o = {.guard = true};
 	int fd;
 	struct sigaction mine = {.sa_handler = on_bus}, old;
 	struct rig_win w;
@@ -579,7 +577,7 @@ static void a_guarded_window_that_vanishes_reads_ones_and_others_faults_pass_on(
 	assert_int_equal(fake_peer_give(fd, 0, &o), 0);
 	/* Ours is put over it, so that other faults must come here. */
 	sigaction(SIGBUS, &mine, &old);
-	assert_int_equal(rig_pci_open(&pci, &o), 0);
+	assert_int_equal(rig_pci_take(&pci, &o), 0);
 	assert_int_equal(rig_pci_window(pci, 2, 0, 0, 0, &w), 0);
 	rig_win_store32(&w, 0, 7);
 	assert_int_equal(ftruncate(peer.bar_fd[2], 0), 0);
@@ -614,7 +612,7 @@ static int touch_in_child(void *at)
 
 static void a_child_of_fork_guards_nothing_of_its_parents(void **state)
 {
-	struct rig_pci_options o = {.guard = true};
+	struct rig_pci_taking o = {.guard = true};
 	int fd;
 	struct sigaction mine = {.sa_handler = on_bus}, old;
 	struct rig_win w;
@@ -627,7 +625,7 @@ static void a_child_of_fork_guards_nothing_of_its_parents(void **state)
 	fake_peer_start(&peer, &fd);
 	assert_int_equal(fake_peer_give(fd, 0, &o), 0);
 	sigaction(SIGBUS, &mine, &old);
-	assert_int_equal(rig_pci_open(&pci, &o), 0);
+	assert_int_equal(rig_pci_take(&pci, &o), 0);
 	assert_int_equal(rig_pci_window(pci, 2, 0, 0, 0, &w), 0);
 	child = fork();
 	if (!child)

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "fake_function.h"
-#include "irq.h"
+#include "rig_pci.h"
 #include "le.h"
 
 static struct fake_function t;
@@ -166,7 +166,7 @@ static void a_reset_arms_no_more_vectors_than_were_enabled(void **state)
 static void a_function_that_never_comes_back_is_gone(void **state)
 {
 	struct rig_fake_options o = fake_function_options();
-	struct rig_pci_options po = {.reset_ms = 5};
+	struct rig_pci_taking po = {.reset_ms = 5};
 	struct fake_function other;
 	const char *why;
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "counters.h"
-#include "dma.h"
+#include "rig_pci.h"
 #include "kernel_abi.h"
 #include "peer.h"
 #include "vfio_kernel_bench.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "counters.h"
-#include "irq.h"
+#include "rig_pci.h"
 #include "kernel_abi.h"
 #include "vfio_kernel_bench.h"
 

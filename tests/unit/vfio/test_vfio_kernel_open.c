@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "counters.h"
-#include "irq.h"
+#include "rig_pci.h"
 #include "vfio_kernel_bench.h"
 #include "vfio_ops.h"
 
@@ -298,12 +298,12 @@ static void nothing_is_left_whichever_system_call_fails(void **state)
 static void open_given(const struct rig_pci_fds *fds, const char *name)
 {
 	const struct rig_kernel_want want = {.bdf = FAKE_KERNEL_BDF0, .fds = fds};
-	struct rig_pci_options o = {0};
+	struct rig_pci_taking o = {0};
 	struct test_counts before;
 	struct rig_pci *f = NULL;
 
 	test_counts_take(&before);
-	if (rig_kernel_open(&kernel.env, &want, &log_all, &o.ops, &o.transport) || rig_pci_open(&f, &o))
+	if (rig_kernel_open(&kernel.env, &want, &log_all, &o.ops, &o.transport) || rig_pci_take(&f, &o))
 		fail_msg("%s", rig_error());
 	assert_string_equal(rig_pci_info(f)->transport, name);
 	rig_pci_close(f);
@@ -398,7 +398,7 @@ enum { FORKS = 400, FDS_LOOKED_AT = 128 };
 
 static atomic_bool forked_enough;
 
-static int begin(void *arg, struct rig_pci_options *o)
+static int begin(void *arg, struct rig_pci_taking *o)
 {
 	const struct rig_kernel_want want = {.bdf = FAKE_KERNEL_BDF0, .which = RIG_PCI_TYPE1};
 
@@ -410,10 +410,10 @@ static void *open_and_close(void *arg)
 {
 	(void)arg;
 	while (!atomic_load(&forked_enough)) {
-		const struct rig_pci_options o = {.begin = begin};
+		const struct rig_pci_taking o = {.begin = begin};
 		struct rig_pci *f = NULL;
 
-		if (rig_pci_open(&f, &o))
+		if (rig_pci_take(&f, &o))
 			return strdup(rig_error());
 		rig_pci_close(f);
 	}
@@ -466,7 +466,7 @@ static void a_child_has_nothing_of_a_function_that_is_opened_or_closed_meanwhile
 enum { FORK_SECONDS = 60 };
 
 /* A kernel's function, opened as src/open opens one: with forks held. */
-static int begin_here(void *arg, struct rig_pci_options *o)
+static int begin_here(void *arg, struct rig_pci_taking *o)
 {
 	(void)arg;
 	return rig_kernel_open(&kernel.env,
@@ -490,12 +490,12 @@ static void what_logs_may_fork_while_a_function_is_opened(void **state)
 {
 	unsigned lines = 0;
 	const struct rig_log log = {.fn = fork_at, .arg = &lines};
-	const struct rig_pci_options o = {.begin = begin_here, .log = &log};
+	const struct rig_pci_taking o = {.begin = begin_here, .log = &log};
 	struct rig_pci *f;
 
 	(void)state;
 	alarm(FORK_SECONDS); /* or it would wait for ever */
-	assert_int_equal(rig_pci_open(&f, &o), 0);
+	assert_int_equal(rig_pci_take(&f, &o), 0);
 	alarm(0);
 	assert_true(lines > 0);
 	rig_pci_close(f);

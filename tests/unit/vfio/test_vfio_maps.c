@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "dma.h"
 #include "maps.h"
 #include "pci.h"
 

@@ -70,12 +70,12 @@ static void taking_and_giving_back_leave_the_device_as_it_was(void **state)
 static void bus_mastering_comes_only_when_asked_and_goes_at_the_end(void **state)
 {
 	struct rig_fake_options o = fake_function_options();
-	struct rig_pci_options po = {.ops = &rig_fake_ops};
+	struct rig_pci_taking po = {.ops = &rig_fake_ops};
 	struct rig_pci *f;
 
 	(void)state;
 	assert_int_equal(rig_fake_make((struct rig_fake **)&po.transport, &o), 0);
-	assert_int_equal(rig_pci_open(&f, &po), 0);
+	assert_int_equal(rig_pci_take(&f, &po), 0);
 	unsigned char *c = rig_fake_memory(po.transport, RIG_VFIO_CONFIG);
 	assert_int_equal(rig_get_le16(c + 4), 0);
 	assert_int_equal(rig_pci_bus_master(f, true), 0);
@@ -120,7 +120,7 @@ static void a_configuration_access_that_cannot_be_is_refused(void **state)
 static void a_function_that_reads_all_ones_cannot_be_taken(void **state)
 {
 	struct rig_fake_options o = fake_function_options();
-	struct rig_pci_options po = {.ops = &rig_fake_ops};
+	struct rig_pci_taking po = {.ops = &rig_fake_ops};
 	struct rig_fake *fake;
 	struct rig_pci *f;
 
@@ -128,7 +128,7 @@ static void a_function_that_reads_all_ones_cannot_be_taken(void **state)
 	assert_int_equal(rig_fake_make(&fake, &o), 0);
 	rig_fake_vanish(fake);
 	po.transport = fake;
-	assert_int_equal(rig_pci_open(&f, &po), -ENODEV);
+	assert_int_equal(rig_pci_take(&f, &po), -ENODEV);
 	assert_null(f);
 	assert_non_null(strstr(rig_error(), "all ones"));
 	assert_int_equal(rig_fake_open_count(fake), 0);
@@ -173,36 +173,36 @@ static void a_check_finds_out_that_the_vendor_id_is_gone(void **state)
 static void a_pci_address_where_nothing_is_says_so(void **state)
 {
 	struct rig_kernel_want want = {.bdf = "fffe:fe:1e.7"};
-	struct rig_pci_options o = {.begin = rig_kernel_begin, .arg = &want};
+	struct rig_pci_taking o = {.begin = rig_kernel_begin, .arg = &want};
 	struct rig_pci *f;
 
 	(void)state;
-	assert_int_equal(rig_pci_open(&f, &o), -ENOENT);
+	assert_int_equal(rig_pci_take(&f, &o), -ENOENT);
 	assert_non_null(strstr(rig_error(), "fffe:fe:1e.7"));
 }
 
 static void a_socket_that_is_not_there_is_named(void **state)
 {
 	struct rig_vuser_want want = {.path = "/nonexistent/rig.sock"};
-	struct rig_pci_options o = {.begin = rig_vuser_begin, .arg = &want, .name = want.path};
+	struct rig_pci_taking o = {.begin = rig_vuser_begin, .arg = &want, .name = want.path};
 	struct test_counts before;
 	struct rig_pci *f;
 	char longer[200];
 
 	(void)state;
 	test_counts_take(&before);
-	assert_int_equal(rig_pci_open(&f, &o), -ENOENT);
+	assert_int_equal(rig_pci_take(&f, &o), -ENOENT);
 	assert_non_null(strstr(rig_error(), "/nonexistent/rig.sock"));
 	memset(longer, 'x', sizeof(longer));
 	longer[199] = '\0';
 	want.path = o.name = longer;
-	assert_int_equal(rig_pci_open(&f, &o), -ENAMETOOLONG);
+	assert_int_equal(rig_pci_take(&f, &o), -ENAMETOOLONG);
 	test_counts_same(&before);
 }
 
 static void a_socket_that_hangs_up_at_once_is_closed_and_said_so(void **state)
 {
-	struct rig_pci_options o = {.ops = &rig_vuser_ops};
+	struct rig_pci_taking o = {.ops = &rig_vuser_ops};
 	struct test_counts before;
 	struct rig_pci *f;
 	int pair[2];
@@ -212,7 +212,7 @@ static void a_socket_that_hangs_up_at_once_is_closed_and_said_so(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 	close(pair[1]);
 	assert_int_equal(rig_vuser_new(pair[0], 0, &o.transport), 0);
-	assert_int_equal(rig_pci_open(&f, &o), -ENODEV);
+	assert_int_equal(rig_pci_take(&f, &o), -ENODEV);
 	assert_non_null(strstr(rig_error(), "hung up"));
 	test_counts_same(&before);
 }

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "counters.h"
-#include "dma.h"
 #include "fake.h"
 #include "pci.h"
 #include "peer.h"
@@ -32,11 +31,11 @@ static void take_as(struct side *s, const char *bdf, const char *resets_too, enu
 	        .bdf = bdf,
 	        .resets_too = resets_too,
 	        .exports = true};
-	struct rig_pci_options taken = {.ops = &rig_fake_ops};
+	struct rig_pci_taking taken = {.ops = &rig_fake_ops};
 
 	assert_int_equal(rig_fake_make(&s->fake, &o), 0);
 	taken.transport = s->fake;
-	assert_int_equal(rig_pci_open(&s->f, &taken), 0);
+	assert_int_equal(rig_pci_take(&s->f, &taken), 0);
 }
 
 static void take(struct side *s, enum rig_vfio_peers peers)

@@ -18,9 +18,7 @@
 #include <unistd.h>
 
 #include "counters.h"
-#include "dma.h"
 #include "fake_peer.h"
-#include "irq.h"
 #include "pci.h"
 #include "vfio_user.h"
 
@@ -34,7 +32,7 @@ static bool with_twin;
 
 static void open_with(enum peer_do (*hook)(struct fake_peer *, const struct peer_message *), const char *json)
 {
-	struct rig_pci_options o = {.reset_ms = NEVER_MS};
+	struct rig_pci_taking o = {.reset_ms = NEVER_MS};
 	int fd;
 
 	test_counts_take(&before);
@@ -43,7 +41,7 @@ static void open_with(enum peer_do (*hook)(struct fake_peer *, const struct peer
 	peer.json = json;
 	peer.twin = with_twin;
 	fake_peer_start(&peer, &fd);
-	if (fake_peer_give(fd, 0, &o) || rig_pci_open(&pci, &o))
+	if (fake_peer_give(fd, 0, &o) || rig_pci_take(&pci, &o))
 		fail_msg("%s", rig_error());
 }
 
@@ -744,7 +742,7 @@ static void a_server_at_a_path_is_connected_to(void **state)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	struct rig_vuser_want want = {.path = addr.sun_path, .deadline_ms = 50};
-	struct rig_pci_options o = {.begin = rig_vuser_begin, .arg = &want, .name = addr.sun_path};
+	struct rig_pci_taking o = {.begin = rig_vuser_begin, .arg = &want, .name = addr.sun_path};
 	char dir[] = "/tmp/rig-test-XXXXXX";
 	struct test_counts counts;
 
@@ -754,10 +752,10 @@ static void a_server_at_a_path_is_connected_to(void **state)
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/s", dir);
 	int l = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(l, (struct sockaddr *)&addr, sizeof(addr)), 0);
-	assert_int_equal(rig_pci_open(&pci, &o), -ECONNREFUSED);
+	assert_int_equal(rig_pci_take(&pci, &o), -ECONNREFUSED);
 	assert_int_equal(listen(l, 1), 0);
 	/* It takes the connection and says nothing. */
-	assert_int_equal(rig_pci_open(&pci, &o), -ETIMEDOUT);
+	assert_int_equal(rig_pci_take(&pci, &o), -ETIMEDOUT);
 	assert_non_null(strstr(rig_error(), "no answer to VERSION within 50 ms"));
 	assert_non_null(strstr(rig_error(), dir));
 	close(l);

@@ -35,11 +35,11 @@ int kernel_teardown(void **state)
 
 int open_want(const struct rig_kernel_want *want, struct rig_pci **out)
 {
-	struct rig_pci_options o = {0};
+	struct rig_pci_taking o = {0};
 	int err = rig_kernel_open(&kernel.env, want, &log_all, &o.ops, &o.transport);
 
 	*out = NULL;
-	return err ? err : rig_pci_open(out, &o);
+	return err ? err : rig_pci_take(out, &o);
 }
 
 int open_by(enum rig_pci_transport which, const char *bdf, struct rig_pci **out)

@@ -12,15 +12,21 @@ struct rig_sim; /* the bundled model as a process of our own, at the other end o
 
 struct rig_taken {
 	struct rig_pci *pci;
-	struct rig_sim *sim; /* its process, of "sim"; else NULL */
+	struct rig_sim *sim; /* its process until the close, of "sim"; else NULL */
 };
 
-/* Starts the model where the string says sim, and takes the function. fds may be NULL. Negative errno with
- * rig_error(), *out then holds nothing. */
-int rig_take(const struct rig_spec *spec, const struct rig_pci_fds *fds, bool guard,
-        const struct rig_log *log, struct rig_taken *out);
-/* Gives both back. NULLs are allowed. */
-void rig_give_back(struct rig_taken *taken);
+/* As those of struct rig_pci_options and struct rig_pci_taking. */
+struct rig_take_options {
+	const struct rig_pci_fds *fds;
+	const struct rig_log *log;
+	bool guard;
+	unsigned reset_ms;
+	uint64_t iova_base, arena_limit;
+};
+
+/* Starts the model where the string says sim, and takes the function, whose close ends the model. Negative
+ * errno with rig_error(), *out then holds nothing. */
+RIG_API int rig_take(const struct rig_spec *spec, const struct rig_take_options *how, struct rig_taken *out);
 
 /* Sets rig_error() to the attempts of an open that failed, each with what the doctor finds of it in the
  * files below root ("" for this machine), else with what helps most often. Answers the errno of what it
@@ -29,7 +35,8 @@ int rig_explain(const char *root, const struct rig_spec *spec, const struct rig_
 
 /* Adds to why what the doctor finds of memory that could not be mapped for the function, if err is of
  * that. */
-void rig_explain_memory(const char *root, const struct rig_spec *spec, int err, char *why, size_t why_bytes);
+RIG_API void rig_explain_memory(
+        const char *root, const struct rig_spec *spec, int err, char *why, size_t why_bytes);
 
 /* Warns of an open that fits, while the first arena of DMA memory would not. */
 void rig_explain_limit(const char *root, const struct rig_spec *spec, const struct rig_log *log);
@@ -41,7 +48,7 @@ void rig_explain_limit(const char *root, const struct rig_spec *spec, const stru
 int rig_sim_start(const struct rig_spec *spec, struct rig_sim **out, int *fd);
 
 /* Ends the process at once; when it returns it does nothing any more. rig_sim_end is still owed. */
-void rig_sim_kill(void *sim);
+RIG_API void rig_sim_kill(void *sim);
 
 /* After *fd was closed: waits for the process to be gone, kills it if it takes longer than a few seconds. */
 void rig_sim_end(void *sim);

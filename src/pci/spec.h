@@ -33,9 +33,9 @@ struct rig_spec {
 };
 
 /* 0, or -EINVAL with rig_error() naming the option and what it takes. */
-int rig_spec_parse(const char *device, struct rig_spec *spec);
+RIG_API int rig_spec_parse(const char *device, struct rig_spec *spec);
 
 /* Gives a sim without one a hang bound: a time, NULL for none. -EINVAL likewise. */
-int rig_spec_default(struct rig_spec *spec, const char *hang);
+RIG_API int rig_spec_default(struct rig_spec *spec, const char *hang);
 
 #endif

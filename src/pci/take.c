@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "doctor.h"
-#include "driver.h"
 #include "log.h"
 #include "pci.h"
 #include "vfio_user.h"
@@ -219,64 +218,58 @@ struct start {
 	struct rig_sim *sim;
 };
 
-static int start(void *arg, struct rig_pci_options *options)
+static int start(void *arg, struct rig_pci_taking *options)
 {
 	struct start *s = arg;
 	int fd, err = rig_sim_start(s->spec, &s->sim, &fd);
 
 	if (err)
 		return err;
+	options->ended = rig_sim_end;
+	options->ended_arg = s->sim;
 	options->name = "the device process";
 	options->ops = &rig_vuser_ops;
 	return rig_vuser_new(fd, RIG_VUSER_DEADLINE_MS, &options->transport);
 }
 
-int rig_take(const struct rig_spec *spec, const struct rig_pci_fds *fds, bool guard,
-        const struct rig_log *log, struct rig_taken *out)
+int rig_take(const struct rig_spec *spec, const struct rig_take_options *how, struct rig_taken *out)
 {
 	struct rig_pci_failed failed = {0};
 	struct start model = {spec, NULL};
 	struct rig_vuser_want socket = {.path = spec->path};
 	struct rig_kernel_want function = {.bdf = spec->path,
 	        .which = spec->transport,
-	        .fds = fds,
+	        .fds = how->fds,
 	        .token = *spec->token ? spec->token : NULL,
 	        .failed = &failed};
-	struct rig_pci_options options = {.guard = guard, .log = log};
+	struct rig_pci_taking taking = {.guard = how->guard,
+	        .log = how->log,
+	        .reset_ms = how->reset_ms,
+	        .iova_base = how->iova_base,
+	        .arena_limit = how->arena_limit};
 	int err;
 
 	switch (spec->kind) {
 	case RIG_SPEC_SIM:
-		options.begin = start;
-		options.arg = &model;
+		taking.begin = start;
+		taking.arg = &model;
 		break;
 	case RIG_SPEC_VFIO_USER:
-		options.name = spec->base;
-		options.begin = rig_vuser_begin;
-		options.arg = &socket;
+		taking.name = spec->base;
+		taking.begin = rig_vuser_begin;
+		taking.arg = &socket;
 		break;
 	case RIG_SPEC_PCI:
-		options.name = spec->path;
-		options.begin = rig_kernel_begin;
-		options.arg = &function;
+		taking.name = spec->path;
+		taking.begin = rig_kernel_begin;
+		taking.arg = &function;
 		break;
 	}
-	err = rig_pci_open(&out->pci, &options);
-
-	out->sim = model.sim;
+	err = rig_pci_take(&out->pci, &taking);
+	out->sim = err ? NULL : model.sim;
 	if (err && failed.count)
 		err = rig_explain("", spec, &failed);
-	if (err)
-		rig_give_back(out);
-	else if (spec->kind == RIG_SPEC_PCI && spec->transport != RIG_PCI_NOIOMMU)
-		rig_explain_limit("", spec, log);
+	if (!err && spec->kind == RIG_SPEC_PCI && spec->transport != RIG_PCI_NOIOMMU)
+		rig_explain_limit("", spec, how->log);
 	return err;
-}
-
-void rig_give_back(struct rig_taken *taken)
-{
-	rig_pci_close(taken->pci);
-	if (taken->sim)
-		rig_sim_end(taken->sim);
-	*taken = (struct rig_taken){NULL, NULL};
 }
