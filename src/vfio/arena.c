@@ -115,7 +115,7 @@ static int take(struct rig_arena *arena, uint64_t bytes, uint64_t align, struct 
 
 static int take_new(struct rig_pci *f, uint64_t size, uint64_t bytes, uint64_t align, struct rig_dma *out)
 {
-	struct rig_arena *arena;
+	struct rig_arena *arena = NULL; /* else gcc warns, with -fsanitize=thread */
 	int err = open_arena(f, size, &arena);
 
 	if (err)
