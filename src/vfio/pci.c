@@ -189,26 +189,28 @@ static void fini(struct rig_pci *f)
 	rig_gone_fini(&f->gone);
 }
 
-/* No sink call comes after it, so what the sink uses may go. */
-static void close_transport(struct rig_pci *f)
+/* What is mapped of a function keeps it open, and who was told that it is free would find it taken. Blank, so
+ * that the sink leaves them alone. */
+static void unmap_bars(struct rig_pci *f)
 {
-	/* First: what is mapped of a function keeps it open, and who was told that it is free would find it
-	   taken. Blank, so that the sink leaves them alone. */
 	pthread_mutex_lock(&f->region_lock);
 	f->blank = true;
 	for (unsigned i = 0; i < RIG_VFIO_REGIONS; i++)
 		rig_region_unmap(&f->region[i]);
 	pthread_mutex_unlock(&f->region_lock);
-	f->ops->close(f->transport);
 }
 
 /* No child is made between the function's leaving the list and its last descriptor's end: it would keep that,
- * and the function with it. */
+ * and the function with it. The transport's threads end before, because a callback of the log that one of
+ * them is in may fork. No sink call comes after that, so what the sink uses may go. */
 static void close_unseen(struct rig_pci *f)
 {
+	unmap_bars(f);
+	if (f->ops->quiet)
+		f->ops->quiet(f->transport);
 	rig_fork_hold();
 	rig_fork_remove(f);
-	close_transport(f);
+	f->ops->close(f->transport);
 	rig_fork_release();
 }
 
@@ -227,7 +229,7 @@ static int adopt(struct rig_pci *f, const struct rig_pci_taking *o)
 	f->info.tells = f->ops->tells;
 	err = rig_fork_add(f);
 	if (err) {
-		close_transport(f);
+		f->ops->close(f->transport);
 		fini(f);
 	}
 	return err;

@@ -89,7 +89,7 @@ struct rig_vfio_irq {
 	const int *fds; /* the caller's, read during the call */
 };
 
-/* What a transport tells the function, from any thread. Valid from attach until close returns. */
+/* What a transport tells the function, from any thread. Valid from attach until quiet returns. */
 struct rig_vfio_sink {
 	void *arg;
 	const struct rig_log *log;
@@ -108,7 +108,11 @@ struct rig_vfio_ops {
 	/* Starts the transport. sink outlives it. */
 	int (*attach)(void *transport, const struct rig_vfio_sink *sink);
 
-	/* Ends it, whatever state it is in, and frees it: no sink call happens after. Never fails. */
+	/* After an attach that worked or not, before close: ends the transport's threads, and no sink call
+	 * happens after. Waits for one that is under way. Descriptors stay. NULL: there are none. */
+	void (*quiet)(void *transport);
+
+	/* Ends it, whatever state it is in, and frees it. Never fails. */
 	void (*close)(void *transport);
 
 	/* In a child of fork: closes the transport's descriptors and does nothing else, no lock, no message.

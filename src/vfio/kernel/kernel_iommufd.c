@@ -295,6 +295,7 @@ const struct rig_kmodel rig_kiommufd_model = {
                 {
                         .name = "iommufd",
                         .attach = rig_kernel_attach,
+                        .quiet = rig_kernel_quiet,
                         .close = rig_kernel_close,
                         .forked = rig_kernel_forked,
                         .device = device,

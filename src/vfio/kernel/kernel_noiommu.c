@@ -296,6 +296,7 @@ const struct rig_kmodel rig_knoiommu_model = {
                 {
                         .name = "noiommu",
                         .attach = rig_kernel_attach,
+                        .quiet = rig_kernel_quiet,
                         .close = rig_kernel_close,
                         .forked = rig_kernel_forked,
                         .device = device,

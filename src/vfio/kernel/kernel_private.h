@@ -127,7 +127,9 @@ void rig_kernel_irq_unwatch(struct rig_kernel *k);
 /* Starts the thread that makes the function gone when the device reports an error it cannot correct, or
  * somebody asks for the function back. */
 int rig_kernel_watch_start(struct rig_kernel *k);
+/* Ends the thread; then its descriptors. */
 void rig_kernel_watch_stop(struct rig_kernel *k);
+void rig_kernel_watch_close(struct rig_kernel *k);
 
 /* -- kernel_reset.c -- */
 
@@ -140,6 +142,7 @@ int rig_kernel_reset(void *transport, unsigned reset_ms, bool ours);
 /* -- kernel_select.c -- */
 
 int rig_kernel_attach(void *transport, const struct rig_vfio_sink *sink);
+void rig_kernel_quiet(void *transport);
 void rig_kernel_close(void *transport);
 void rig_kernel_forked(void *transport);
 /* The process's functions, one call each, between lock and unlock: none comes or goes meanwhile. */

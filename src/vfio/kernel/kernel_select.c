@@ -246,12 +246,19 @@ int rig_kernel_attach(void *transport, const struct rig_vfio_sink *sink)
 	return rig_kernel_watch_start(k);
 }
 
-void rig_kernel_close(void *transport)
+void rig_kernel_quiet(void *transport)
 {
 	struct rig_kernel *k = transport;
 
 	rig_kernel_irq_unwatch(k);
 	rig_kernel_watch_stop(k);
+}
+
+void rig_kernel_close(void *transport)
+{
+	struct rig_kernel *k = transport;
+
+	rig_kernel_watch_close(k);
 	delist(k);
 	k->model->detach(k);
 	rig_klock_drop(k->lock_fd);

@@ -275,6 +275,7 @@ const struct rig_kmodel rig_ktype1_model = {
                 {
                         .name = "type1",
                         .attach = rig_kernel_attach,
+                        .quiet = rig_kernel_quiet,
                         .close = rig_kernel_close,
                         .forked = rig_kernel_forked,
                         .device = device,

@@ -36,7 +36,7 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-static void close_fds(struct rig_kernel *k)
+void rig_kernel_watch_close(struct rig_kernel *k)
 {
 	for (unsigned i = 0; i < RIG_KERNEL_WATCHED; i++) {
 		if (k->watch_fd[i] >= 0)
@@ -77,7 +77,7 @@ int rig_kernel_watch_start(struct rig_kernel *k)
 	}
 	if (!err)
 		return 0;
-	close_fds(k);
+	rig_kernel_watch_close(k);
 	return rig_vfio_fail(err, NULL, "arming the error and release interrupts");
 }
 
@@ -86,11 +86,10 @@ void rig_kernel_watch_stop(struct rig_kernel *k)
 	uint64_t one = 1;
 	ssize_t written;
 
-	if (k->watching) {
-		written = write(k->quit_fd, &one, sizeof(one));
-		(void)written;
-		pthread_join(k->watcher, NULL);
-		k->watching = false;
-	}
-	close_fds(k);
+	if (!k->watching)
+		return;
+	written = write(k->quit_fd, &one, sizeof(one));
+	(void)written;
+	pthread_join(k->watcher, NULL);
+	k->watching = false;
 }

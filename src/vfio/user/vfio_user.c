@@ -56,34 +56,37 @@ int rig_vuser_new(int fd, unsigned deadline_ms, void **transport)
 	return 0;
 }
 
+static void quiet(void *transport)
+{
+	struct rig_vuser *u = transport;
+
+	if (u->attached)
+		rig_vuser_chan_quiet(&u->chan);
+}
+
+/* All that a child of fork does: the connection is the parent's. */
+static void close_fds(void *transport)
+{
+	struct rig_vuser *u = transport;
+
+	if (u->attached)
+		rig_vuser_chan_close(&u->chan);
+	else
+		close(u->fd);
+	for (unsigned i = 0; i < RIG_VFIO_REGIONS; i++) {
+		if (u->region_fd[i] >= 0)
+			close(u->region_fd[i]);
+	}
+}
+
 static void close_transport(void *transport)
 {
 	struct rig_vuser *u = transport;
 
+	close_fds(u);
 	if (u->attached)
 		rig_vuser_chan_fini(&u->chan);
-	else
-		close(u->fd);
-	for (unsigned i = 0; i < RIG_VFIO_REGIONS; i++) {
-		if (u->region_fd[i] >= 0)
-			close(u->region_fd[i]);
-	}
 	free(u);
-}
-
-/* Closed and not shut down: the connection is the parent's. */
-static void forked(void *transport)
-{
-	struct rig_vuser *u = transport;
-
-	if (u->attached)
-		rig_vuser_chan_forked(&u->chan);
-	else
-		close(u->fd);
-	for (unsigned i = 0; i < RIG_VFIO_REGIONS; i++) {
-		if (u->region_fd[i] >= 0)
-			close(u->region_fd[i]);
-	}
 }
 
 /* One command whose failure is worded here. */
@@ -489,8 +492,9 @@ const struct rig_vfio_ops rig_vuser_ops = {
         .name = "vfio-user",
         .tells = true,
         .attach = attach,
+        .quiet = quiet,
         .close = close_transport,
-        .forked = forked,
+        .forked = close_fds,
         .device = device,
         .region = region,
         .irqs = irqs,

@@ -427,7 +427,7 @@ const char *rig_vuser_chan_twin(struct rig_vuser_chan *c, bool said)
 	return NULL;
 }
 
-static void close_sockets(struct rig_vuser_chan *c)
+void rig_vuser_chan_close(struct rig_vuser_chan *c)
 {
 	int twin = atomic_load(&c->twin);
 
@@ -436,19 +436,17 @@ static void close_sockets(struct rig_vuser_chan *c)
 		close(twin);
 }
 
-void rig_vuser_chan_forked(struct rig_vuser_chan *c)
-{
-	close_sockets(c);
-}
-
-void rig_vuser_chan_fini(struct rig_vuser_chan *c)
+void rig_vuser_chan_quiet(struct rig_vuser_chan *c)
 {
 	pthread_mutex_lock(&c->lock);
 	c->ending = c->dead = true;
 	pthread_mutex_unlock(&c->lock);
 	hang_up(c);
 	pthread_join(c->receiver, NULL);
-	close_sockets(c);
+}
+
+void rig_vuser_chan_fini(struct rig_vuser_chan *c)
+{
 	free(c->out);
 	free(c->in);
 	fini_locks(c);

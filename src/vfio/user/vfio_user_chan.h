@@ -89,10 +89,13 @@ int rig_vuser_chan_init(struct rig_vuser_chan *c, int fd, unsigned deadline_ms, 
  * is wrong: the descriptor of it did not come, or one came that was not announced. */
 const char *rig_vuser_chan_twin(struct rig_vuser_chan *c, bool said);
 
-/* In a child of fork: closes the sockets and nothing else, because the connection is the parent's. */
-void rig_vuser_chan_forked(struct rig_vuser_chan *c);
+/* Ends the connection and the receiver; the sink is not told. No other thread is in a call. */
+void rig_vuser_chan_quiet(struct rig_vuser_chan *c);
 
-/* Ends the receiver and closes the sockets; the sink is not told. No other thread is in a call. */
+/* After that, or in a child of fork, as the connection is the parent's: closes the sockets, and only that. */
+void rig_vuser_chan_close(struct rig_vuser_chan *c);
+
+/* Frees what the caller's memory does not hold. */
 void rig_vuser_chan_fini(struct rig_vuser_chan *c);
 
 /* Sends the command and waits for its reply. 0; the errno of the reply's error; -ENODEV once the connection

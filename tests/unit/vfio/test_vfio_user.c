@@ -19,20 +19,22 @@
 
 #include "counters.h"
 #include "fake_peer.h"
+#include "log.h"
 #include "pci.h"
 #include "vfio_user.h"
 
 /* Longer than any test: a reset that a test leaves unanswered must not meet it. */
-enum { NEVER_MS = 600000 };
+enum { NEVER_MS = 600000, FORK_SECONDS = 60 };
 
 static struct fake_peer peer;
 static struct rig_pci *pci;
 static struct test_counts before;
 static bool with_twin;
+static const struct rig_log *with_log;
 
 static void open_with(enum peer_do (*hook)(struct fake_peer *, const struct peer_message *), const char *json)
 {
-	struct rig_pci_taking o = {.reset_ms = NEVER_MS};
+	struct rig_pci_taking o = {.reset_ms = NEVER_MS, .log = with_log};
 	int fd;
 
 	test_counts_take(&before);
@@ -384,6 +386,52 @@ static void a_child_of_fork_owns_nothing_and_the_parent_goes_on(void **state)
 	assert_int_equal(v, 0x52581234);
 	rig_dma_free(pci, &d);
 	close(ev);
+}
+
+static atomic_bool joining, told, forked;
+
+int __real_pthread_join(pthread_t thread, void **result);
+int __wrap_pthread_join(pthread_t thread, void **result);
+
+int __wrap_pthread_join(pthread_t thread, void **result)
+{
+	atomic_store(&joining, true);
+	return __real_pthread_join(thread, result);
+}
+
+/* On the receiver: forks once who closes waits for this thread. */
+static void fork_at_the_end(void *arg, int level, const char *text)
+{
+	pid_t child;
+
+	(void)arg;
+	(void)text;
+	if (level != RIG_LOG_ERROR)
+		return;
+	atomic_store(&told, true);
+	while (!atomic_load(&joining))
+		sched_yield();
+	child = fork();
+	if (child == 0)
+		_exit(0);
+	atomic_store(&forked, waitpid(child, NULL, 0) == child);
+}
+
+static void what_logs_may_fork_while_another_thread_closes(void **state)
+{
+	static const struct rig_log log = {.fn = fork_at_the_end};
+
+	with_log = &log;
+	open_with(NULL, NULL);
+	with_log = NULL;
+	atomic_store(&joining, false);
+	shutdown(peer.fd, SHUT_RDWR);
+	while (!atomic_load(&told))
+		sched_yield();
+	alarm(FORK_SECONDS); /* or it would wait for ever */
+	teardown(state);
+	alarm(0);
+	assert_true(atomic_load(&forked));
 }
 
 /* -- Two sides that both send -- */
@@ -782,6 +830,7 @@ int main(void)
 	        ON_PEER(a_reset_arms_interrupts_again),
 	        cmocka_unit_test(giving_back_leaves_no_mapping_and_no_bus_mastering),
 	        ON_PEER(a_child_of_fork_owns_nothing_and_the_parent_goes_on),
+	        cmocka_unit_test(what_logs_may_fork_while_another_thread_closes),
 	        ON_PEER(a_peer_with_one_socket_gets_one_call_at_a_time),
 	        ON_TWO(a_peers_own_commands_go_over_its_second_socket),
 	        ON_TWO(what_the_peer_writes_is_taken_before_a_reply_that_came_with_it),
