@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rigctl list: what sysfs says of every function, with names from pci.ids, which libpciaccess reads. */
-#include <dirent.h>
-#include <limits.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,81 +8,42 @@
 #include <json-c/json.h>
 #include <pciaccess.h>
 
-#include "bdf.h"
 #include "boards.h"
-#include "kernel_sysfs.h"
+#include "pci_machine.h"
 #include "rigctl.h"
 
-#define DEVICES "/sys/bus/pci/devices"
-
-struct list {
-	const char *root;
-	bool json;
-	struct rig_bdf *at;
-	size_t count;
-};
-
-/* One function, read. */
 struct row {
 	struct rig_ksysfs sysfs;
 	const struct rig_board *board;      /* NULL: none */
 	const char *vendor_name, *own_name; /* NULL: not in pci.ids */
 };
 
-/* -- Finding -- */
+struct list {
+	const char *root;
+	bool json;
+	struct row *at;
+	size_t count;
+};
 
-static int add(struct list *l, const char *name)
+/* -- Reading -- */
+
+static int keep(void *arg, const struct rig_ksysfs *sysfs)
 {
-	struct rig_bdf bdf, *more;
+	struct list *l = arg;
+	struct row *more = realloc(l->at, (l->count + 1) * sizeof(*more)), *row;
+	struct pci_id_match ids = {.vendor_id = sysfs->vendor,
+	        .device_id = sysfs->device,
+	        .subvendor_id = PCI_MATCH_ANY,
+	        .subdevice_id = PCI_MATCH_ANY};
 
-	if (!rig_bdf_parse(name, &bdf))
-		return 0;
-	more = realloc(l->at, (l->count + 1) * sizeof(*more));
 	if (!more)
-		return complain(EXIT_FAILED, "out of memory");
+		return rig_error_set(-ENOMEM, "out of memory");
 	l->at = more;
-	l->at[l->count++] = bdf;
-	return 0;
-}
-
-static int compare(const void *a, const void *b)
-{
-	return rig_bdf_compare(a, b);
-}
-
-static int find(struct list *l)
-{
-	struct dirent *entry;
-	char path[PATH_MAX];
-	int err = 0;
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "%s" DEVICES, l->root);
-	dir = opendir(path);
-	if (!dir)
-		return complain(EXIT_FAILED, "this machine shows no PCI bus (" DEVICES "); sim needs none");
-	while (!err && (entry = readdir(dir)))
-		err = add(l, entry->d_name);
-	closedir(dir);
-	if (l->count)
-		qsort(l->at, l->count, sizeof(*l->at), compare);
-	return err;
-}
-
-/* False: it has left meanwhile. */
-static bool read_row(const struct list *l, const struct rig_bdf *bdf, struct row *row)
-{
-	char name[RIG_BDF_TEXT];
-	struct pci_id_match ids = {.subvendor_id = PCI_MATCH_ANY, .subdevice_id = PCI_MATCH_ANY};
-
-	if (rig_ksysfs_read(l->root, rig_bdf_print(bdf, name), &row->sysfs))
-		return false;
-	ids.vendor_id = row->sysfs.vendor;
-	ids.device_id = row->sysfs.device;
-	row->board = rig_board_find((uint16_t)row->sysfs.vendor, (uint16_t)row->sysfs.device);
-	row->vendor_name = row->own_name = NULL;
+	row = &l->at[l->count++];
+	*row = (struct row){
+	        .sysfs = *sysfs, .board = rig_board_find((uint16_t)sysfs->vendor, (uint16_t)sysfs->device)};
 	pci_get_strings(&ids, &row->own_name, &row->vendor_name, NULL, NULL);
-	return true;
+	return 0;
 }
 
 /* -- Printing -- */
@@ -132,24 +92,19 @@ static struct json_object *row_json(const struct row *row)
 static void print_json(const struct list *l)
 {
 	struct json_object *array = json_object_new_array();
-	struct row row;
 
 	for (size_t i = 0; i < l->count; i++)
-		if (read_row(l, &l->at[i], &row))
-			json_object_array_add(array, row_json(&row));
+		json_object_array_add(array, row_json(&l->at[i]));
 	printf("%s\n", json_object_to_json_string_ext(array, JSON_C_TO_STRING_PRETTY));
 	json_object_put(array);
 }
 
 static void print_table(const struct list *l)
 {
-	struct row row;
-
 	printf("%-13s %-10s %-7s %-14s %-6s %-6s %s\n", "ADDRESS", "ID", "CLASS", "DRIVER", "GROUP", "PORT",
 	        "NAME");
 	for (size_t i = 0; i < l->count; i++)
-		if (read_row(l, &l->at[i], &row))
-			print_row(&row);
+		print_row(&l->at[i]);
 }
 
 /* -- The command -- */
@@ -167,10 +122,12 @@ static int run(int argc, char **argv)
 		else
 			return complain(EXIT_USAGE, "%s: it takes --json and nothing else", argv[i]);
 	}
-	err = find(&l);
-	if (!err && l.json)
+	err = rig_machine_list(l.root, keep, &l);
+	if (err)
+		err = complain(EXIT_FAILED, "%s; sim needs none", rig_error());
+	else if (l.json)
 		print_json(&l);
-	else if (!err)
+	else
 		print_table(&l);
 	free(l.at);
 	return err;

@@ -51,6 +51,11 @@ submit_and_poll_make_no_call() {
 	status 0 without_calls lab_device quiet "$(device a ,completion=store)"
 }
 
+a_function_is_driven_with_no_driver() {
+	status 0 function "$(device edu)"
+	said '10! is 3628800, and byte 4095 came back as 0x5a'
+}
+
 edu_copies_under_its_mask_beside_a_board_with_high_addresses() {
 	status 0 lab_device beside "$(device a)" "$(device edu)"
 }

@@ -105,6 +105,8 @@ int rig_pci_doctor(
 	int err = diagnosis ? rig_doctor_examine(&ask, diagnosis)
 	                    : rig_error_set(-ENOMEM, "no host memory for a diagnosis");
 
+	if (err == -EINVAL)
+		(void)rig_error_set(err, "\"%s\": a PCI address as 0000:65:00.0", address);
 	for (unsigned i = 0; !err && i < diagnosis->count; i++) {
 		const struct rig_finding *f = &diagnosis->finding[i];
 		struct rig_pci_finding told = {.id = f->id,

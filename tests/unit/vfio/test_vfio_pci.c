@@ -117,6 +117,30 @@ static void a_configuration_access_that_cannot_be_is_refused(void **state)
 	assert_int_equal(rig_pci_config_read(t.pci, 4092, 4, &v), 0);
 }
 
+/* Lists that end in a loop, so that a walk which trusts them would not end. */
+static void capabilities_are_found_by_id_one_after_the_other_and_loops_end(void **state)
+{
+	unsigned char *c = config();
+
+	(void)state;
+	c[0x06] |= 0x10;
+	c[0x34] = 0x40;
+	memcpy(c + 0x40, (unsigned char[]){0x01, 0x50}, 2);
+	memcpy(c + 0x50, (unsigned char[]){0x09, 0x60}, 2);
+	memcpy(c + 0x60, (unsigned char[]){0x09, 0x40}, 2);
+	rig_put_le32(c + 0x100, 0x14010001);
+	rig_put_le32(c + 0x140, 0x10010003);
+	assert_int_equal(rig_pci_capability(t.pci, 0x01, 0), 0x40);
+	assert_int_equal(rig_pci_capability(t.pci, 0x09, 0), 0x50);
+	assert_int_equal(rig_pci_capability(t.pci, 0x09, 0x50), 0x60);
+	assert_int_equal(rig_pci_capability(t.pci, 0x11, 0), 0);
+	assert_int_equal(rig_pci_extended_capability(t.pci, 0x0001, 0), 0x100);
+	assert_int_equal(rig_pci_extended_capability(t.pci, 0x0003, 0), 0x140);
+	assert_int_equal(rig_pci_extended_capability(t.pci, 0x0010, 0), 0);
+	c[0x06] &= (unsigned char)~0x10;
+	assert_int_equal(rig_pci_capability(t.pci, 0x01, 0), 0);
+}
+
 static void a_function_that_reads_all_ones_cannot_be_taken(void **state)
 {
 	struct rig_fake_options o = fake_function_options();
@@ -233,6 +257,7 @@ int main(void)
 	        ON_FAKE(bus_mastering_comes_only_when_asked_and_goes_at_the_end),
 	        ON_FAKE(configuration_space_is_accessed_by_width),
 	        ON_FAKE(a_configuration_access_that_cannot_be_is_refused),
+	        ON_FAKE(capabilities_are_found_by_id_one_after_the_other_and_loops_end),
 	        cmocka_unit_test(a_function_that_reads_all_ones_cannot_be_taken),
 	        ON_FAKE(being_gone_is_sticky_keeps_its_first_reason_and_wakes_a_poller),
 	        ON_FAKE(a_check_finds_out_that_the_vendor_id_is_gone),
