@@ -6,7 +6,7 @@ foreach(part IN ITEMS connect work failure fake kill rails tools times)
 endforeach()
 
 # An agent in the test's process, with test drivers, and controllers that say whatever a test wants.
-foreach(part IN ITEMS uses links code memory order)
+foreach(part IN ITEMS uses links code memory order rails)
   rig_test(test_agent_${part} SOURCES test_agent_${part}.c agent_inside.c LINKS test_polled folder_agent LABEL remote TIMEOUT 600)
 endforeach()
 target_link_options(test_agent_order PRIVATE -Wl,--wrap=rails_fail)

@@ -239,28 +239,82 @@ static void counts_go_up_to_the_last_below_the_failure(void **state)
 	rail_pair_close(&pair);
 }
 
-static void a_link_with_nothing_to_do_sleeps_and_a_call_wakes_it(void **state)
+static uint64_t sleeps_of(struct rail_pair *pair, int side)
+{
+	struct rig_rails_stats stats;
+
+	rig_rails_stats(pair->rails[side], &stats);
+	return stats.sleeps;
+}
+
+static void await_sleep(struct rail_pair *pair, int side, uint64_t before)
 {
 	struct rig_deadline deadline = rig_deadline_in(NULL, RAIL_PAIR_NS);
-	struct rig_rails_stats stats;
+
+	while (sleeps_of(pair, side) == before)
+		assert_false(rig_deadline_passed(&deadline));
+}
+
+/* What moved woke both sides' threads, and each goes to sleep again before the next call. */
+static void a_link_with_nothing_to_do_sleeps_and_a_call_wakes_it(void **state)
+{
 	struct rail_pair pair;
 	struct rail_ends ends;
 
 	rail_pair_begin_one(&pair, state, COPY, &ends);
 	for (uint64_t c = 1; c <= 20; c++) {
-		uint64_t sleeps;
+		uint64_t before[2] = {sleeps_of(&pair, 0), sleeps_of(&pair, 1)};
 
-		/* Both sides' threads have gone to sleep after what was before. */
-		for (int i = 0; i < 2; i++) {
-			rig_rails_stats(pair.rails[i], &stats);
-			sleeps = stats.sleeps;
-			while (stats.sleeps == sleeps && !stats.sleeps && !rig_deadline_passed(&deadline))
-				rig_rails_stats(pair.rails[i], &stats);
-			assert_true(stats.sleeps > 0);
-		}
 		rail_ready(ends.end[0], c);
 		assert_int_equal(rail_wait(ends.end[1], RIG_REMOTE_ARRIVED, c), c);
 		rail_wait(ends.end[0], RIG_REMOTE_SENT, c);
+		for (int i = 0; i < 2; i++)
+			await_sleep(&pair, i, before[i]);
+	}
+	rail_ends_put(&ends);
+	rail_pair_close(&pair);
+}
+
+struct one_call {
+	const struct rig_remote_end *end;
+	bool returned;
+};
+
+static void *call_once(void *arg)
+{
+	struct one_call *call = arg;
+
+	call->end->ready_fn(call->end->counts.at, 1);
+	__atomic_store_n(&call->returned, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* The call returns while `lock` is held by another thread. */
+static void check_call_beside(pthread_mutex_t *lock, const struct rig_remote_end *end, const char *what)
+{
+	struct rig_deadline deadline = rig_deadline_in(NULL, RAIL_PAIR_NS);
+	struct one_call call = {end, false};
+	pthread_t thread;
+
+	(void)pthread_mutex_lock(lock);
+	assert_int_equal(pthread_create(&thread, NULL, call_once, &call), 0);
+	while (!__atomic_load_n(&call.returned, __ATOMIC_ACQUIRE))
+		if (rig_deadline_passed(&deadline))
+			fail_msg("ready waits for %s", what);
+	(void)pthread_mutex_unlock(lock);
+	(void)pthread_join(thread, NULL);
+}
+
+/* But for the registry of live rails, a leaf, and what the provider has of the connection. */
+static void ready_waits_for_no_lock_of_the_engine_or_the_link(void **state)
+{
+	struct rail_pair pair;
+	struct rail_ends ends;
+
+	rail_pair_begin_one(&pair, state, 8, &ends);
+	for (int i = 0; i < 2; i++) {
+		check_call_beside(&pair.rails[i]->lock, ends.end[0], "an engine's lock");
+		check_call_beside(&pair.link[i]->lock, ends.end[0], "a link's lock");
 	}
 	rail_ends_put(&ends);
 	rail_pair_close(&pair);
@@ -280,6 +334,7 @@ int main(void)
 	        RAIL_TEST(a_store_to_the_count_alone_is_not_needed_and_harms_nothing),
 	        RAIL_TEST(counts_go_up_to_the_last_below_the_failure),
 	        RAIL_TEST(a_link_with_nothing_to_do_sleeps_and_a_call_wakes_it),
+	        RAIL_TEST(ready_waits_for_no_lock_of_the_engine_or_the_link),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
