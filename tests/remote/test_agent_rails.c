@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The ends of rails at an agent: how long they are named, and what a failure, a halt and a close do to them. The
-   test is the controller, with a rail engine of its own. */
+/* The ends of rails at an agent: how long they are named, and what a failure, a halt and a close do to them.
+   The test is the controller, with a rail engine of its own. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,7 +161,8 @@ static void pass(const struct rig_remote_end *from, const struct rig_remote_end 
 
 /* ---- Life ---- */
 
-/* Nothing else can be looked for here than that nothing happens: longer than the agent looks for what is over. */
+/* Nothing else can be looked for here than that nothing happens: longer than the agent takes to look for what
+   is over. */
 static void an_end_is_named_while_its_other_end_is_held_however_idle(void **state)
 {
 	struct rig_deadline idle = rig_deadline_in(NULL, IDLE_MS * RIG_NS_PER_MS);

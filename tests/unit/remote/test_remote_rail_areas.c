@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A rail moves bytes between landing areas alone: every byte around them stays as it was, whatever is sent. */
+/* A rail moves bytes between landing areas alone: every byte around them stays as it was. */
 #include <errno.h>
 #include <string.h>
 
