@@ -264,6 +264,9 @@ uint64_t rig_submitted(struct rig_device *device)
 
 bool rig_lost(struct rig_device *device, const char **reason)
 {
+	/* A device that nobody waits for has no other way to tell. */
+	if (rig_rt_is_live(device) && !rig_locks_held())
+		(void)rig_rt_ask(device);
 	if (rig_rt_is_live(device))
 		return false;
 	if (reason)

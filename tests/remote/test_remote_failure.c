@@ -146,6 +146,36 @@ static void a_killed_agent_fails_the_job_and_no_wait_hangs(void **state)
 	remote_agent_end(&b);
 }
 
+static bool is_lost(void *device)
+{
+	return rig_lost(device, NULL);
+}
+
+/* The machine's memory has no hang bound, and so nobody who looks at it. */
+static void idle_devices_are_lost_with_their_job_though_nobody_waits(void **state)
+{
+	struct agent_process a;
+	struct rig_remote_job *job;
+	struct rig_device *d, *host;
+	struct sys_result result;
+
+	(void)state;
+	remote_agent(&a, "sim:mem=64M,hang=600s");
+	job = remote_connect(&a, 1, &remote_quick);
+	d = remote_open(job, "RVX1:0", &a);
+	host = remote_open(job, "CPU", &a);
+	assert_false(rig_lost(d, NULL));
+	assert_int_equal(kill(a.process.pid, SIGKILL), 0);
+	sys_await(is_lost, d, "the loss of an idle board");
+	sys_await(is_lost, host, "the loss of idle host memory");
+	remote_assert_reason(d, a.name);
+	remote_assert_reason(host, a.name);
+	rig_device_put(d);
+	rig_device_put(host);
+	rig_remote_close(job);
+	sys_finish(&a.process, &result);
+}
+
 static void a_stopped_agent_is_silent_and_fails_the_job(void **state)
 {
 	struct agent_process a;
@@ -388,6 +418,7 @@ int main(void)
 	        cmocka_unit_test(a_key_that_others_may_read_is_refused_by_either_side),
 	        cmocka_unit_test(a_strangers_bytes_end_its_own_connection_alone),
 	        cmocka_unit_test(a_killed_agent_fails_the_job_and_no_wait_hangs),
+	        cmocka_unit_test(idle_devices_are_lost_with_their_job_though_nobody_waits),
 	        cmocka_unit_test(a_stopped_agent_is_silent_and_fails_the_job),
 	        cmocka_unit_test(a_lost_device_is_its_own_loss),
 	        cmocka_unit_test(a_fault_there_is_the_reason_here),
