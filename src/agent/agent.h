@@ -60,8 +60,8 @@ struct item *queue_item(uint8_t kind);
 void queue_put(struct queue *q, struct item *item);
 /* The next item, the caller's to free; waits at most `ms`. NULL: closed, or nothing came. */
 struct item *queue_pop(struct queue *q, unsigned ms);
-/* The same of the next item of another kind: those of this one stay, and keep their order. */
-struct item *queue_pop_past(struct queue *q, uint8_t kind, unsigned ms);
+/* The same of the next item whose kind does not stay: those that do keep their order. */
+struct item *queue_pop_past(struct queue *q, bool (*stays)(uint8_t kind), unsigned ms);
 /* No item comes out any more. */
 void queue_close(struct queue *q);
 bool queue_is_closed(struct queue *q);
@@ -122,7 +122,7 @@ struct pending {
 struct image {
 	void *image, *region;
 	uint32_t holds;
-	bool leaving; /* nobody gets a hold any more */
+	bool leaving; /* nobody gets a hold any more, and with the last one it goes */
 };
 
 struct function {
@@ -137,10 +137,14 @@ struct kept_region {
 	struct device *lender;            /* whose region it maps, or NULL */
 	uint32_t lent;                    /* the number of that */
 	uint32_t holds;
-	bool leaving; /* nobody gets a hold any more */
+	bool leaving; /* as an image's */
 };
 
-enum { ITEM_DROP = RIG_RMT_KINDS }; /* an item of the agent's own: the last loan has returned */
+/* Items of the agent's own. */
+enum {
+	ITEM_DROP = RIG_RMT_KINDS, /* the last loan has returned */
+	ITEM_UPLOAD,               /* code, on its way into the device's memory */
+};
 
 struct device {
 	struct session *session;
@@ -171,11 +175,11 @@ struct device {
 	uint64_t told;   /* and the last that it was told is reached */
 	struct staging *free;
 	uint64_t free_bytes;
+	uint32_t nstaged; /* of its staging memory, what is taken */
 	uint32_t nflying; /* parcels of its staging memory that are under way; under the session's lock */
 	atomic_bool ending;
 	uint32_t holds; /* of other devices' threads that use the handle, and let go before the stop */
 	uint32_t loans; /* mappings by other devices: no region is given back before them */
-	bool stopping;  /* its stop is asked for: nothing else waits any more */
 	bool halted;    /* stopped, and not yet given back */
 	bool over;      /* its work is, once it was stopped */
 	bool open, lost;
@@ -188,6 +192,7 @@ struct device {
 	uint32_t nimages;
 	struct function *functions;
 	uint32_t nfunctions;
+	uint32_t nleaving; /* regions and images that are */
 	struct rig_rmt_out code;
 };
 
@@ -212,8 +217,6 @@ void device_stop(struct device *d, const char *reason);
    given back. Either may come twice. device_stop leaves the second to the last loan's return. */
 void device_halt(struct device *d, const char *reason);
 void device_drop(struct device *d);
-/* Its stop is coming: the cold thread is not to wait for anything else. Any thread. */
-void device_hurry(struct device *d);
 
 /* agent_uses.c: regions and images, and who uses them. */
 /* NULL: there is none of that number, or it is on its way back. *bytes, if not NULL, are its bytes. */
@@ -222,12 +225,17 @@ void region_let(struct device *d, uint32_t id);
 /* For another device to map, which holds it until region_return. NULL: none, on its way back, or borrowed. */
 void *region_lend(struct device *d, uint32_t id, uint64_t *bytes);
 void region_return(struct device *d, uint32_t id);
+/* Of one that does not leave. */
+void image_hold(struct device *d, uint32_t id);
 /* 0 and its number, or -ENOMEM. */
 int region_add(struct device *d, const struct kept_region *region, uint32_t *id);
-/* Off the table, once nothing holds it any more. -ENOENT; -ECANCELED: the device ends first, and gives it
-   back then. The cold thread's. */
-int region_take(struct device *d, uint32_t id, struct kept_region *region);
-int image_take(struct device *d, uint32_t id, struct image *image);
+/* Nobody gets a hold of it any more. -ENOENT: there is none, or it leaves already. */
+int region_leave(struct device *d, uint32_t id);
+int image_leave(struct device *d, uint32_t id);
+/* Takes one off the table that leaves and that nothing holds any more; false: there is none. The cold
+   thread's, which so waits for no work: what holds it may never end. */
+bool region_left(struct device *d, struct kept_region *region);
+bool image_left(struct device *d, struct image *image);
 /* Room for as many uses; -ENOMEM. */
 int uses_make(struct uses *uses, uint32_t most);
 void uses_add(struct uses *uses, bool image, uint32_t id);
@@ -235,7 +243,10 @@ void uses_add(struct uses *uses, bool image, uint32_t id);
 void uses_let(struct device *d, struct uses *uses);
 
 /* agent_stage.c */
+/* NULL: no memory now. */
 struct staging *staging_take(struct device *d, uint64_t bytes);
+/* The same, once what is taken beside `held` has come back, for a while. */
+struct staging *staging_await(struct device *d, uint64_t bytes, uint32_t held);
 void staging_give(struct device *d, struct staging *s);
 void staging_drop(struct device *d);
 /* Tickets of which nothing was sent are void. */
@@ -245,10 +256,13 @@ void pending_free(struct device *d, struct pending *p);
 
 /* agent_hot.c */
 void *hot_run(void *device);
-/* Hands over one value of the agent's own that copies, and waits for it. */
-int hot_copy(
-        struct device *d, uintptr_t dst, uint64_t dst_at, uintptr_t src, uint64_t src_at, uint64_t bytes);
-/* What room says of the work: 0, or -EINVAL with rig_error(). */
+/* Copies staging memory, which it takes, to the image's region, in the order of the device's work: what names
+   the image comes behind it, so nobody waits for it. -ENOMEM with rig_error(). */
+int hot_upload(struct device *d, struct staging *from, uint32_t image, uintptr_t to, uint64_t bytes);
+/* One that is in the queue as the device ends. */
+void upload_give_up(struct device *d, const struct item *item);
+/* Whether the device could take the work, its bytes too: 0, or a negative errno with rig_error(), which of
+   what it never takes is -EINVAL. */
 int hot_check(struct device *d, const struct rig_rmt_work *work);
 
 /* agent_done.c */

@@ -8,14 +8,20 @@
 
 #include "agent.h"
 
+enum {
+	MALFORMED = 1,  /* beside every errno that a driver answers */
+	IDLE_MS = 1000, /* between two looks at nothing */
+	LEAVE_MS = 20,  /* and at what is on its way back */
+};
+
 /* A request's numbers are read; what it answers is put down. An answer of a negative errno has its text in
-   rig_error(); -EPROTO: malformed. */
+   rig_error(); RIG_FAULT is one: the device is lost. */
 typedef int (*handler)(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out);
 
 static int faulted(struct device *d, const char *fault)
 {
 	device_lose(d, "%s", fault ? fault : "the driver faulted without a reason");
-	return rig_error_set(-EIO, "%s", d->reason);
+	return rig_error_set(RIG_FAULT, "%s", d->reason);
 }
 
 /* Takes the region, with its reference to an end. */
@@ -46,7 +52,7 @@ static int do_alloc(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out 
 	int err;
 
 	if (rig_rmt_in_end(in) || !bytes || kind != RIG_DEVICE)
-		return -EPROTO;
+		return MALFORMED;
 	(void)rig_error_set(0, "%s", "");
 	err = d->m->alloc(d->handle, RIG_DEVICE, bytes, &kept.region, &fault);
 	if (err == RIG_FAULT)
@@ -54,23 +60,24 @@ static int do_alloc(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out 
 	return err ? err : answer_region(d, &kept, out);
 }
 
-/* Copies for a device that was lost meanwhile may be under way, of which no value tells the controller. */
+static void free_region(struct device *d, const struct kept_region *kept)
+{
+	const char *fault = NULL;
+
+	if (d->m->free(d->handle, kept->region, &fault) == RIG_FAULT)
+		(void)faulted(d, fault);
+	rig_remote_end_put(kept->end);
+	if (kept->lender)
+		region_return(kept->lender, kept->lent);
+}
+
+/* Work may still use it: it goes once that is complete (see sweep). */
 static int do_free(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out)
 {
 	uint32_t id = rig_rmt_get32(in);
-	struct kept_region kept;
-	const char *fault = NULL;
-	int err = rig_rmt_in_end(in) ? -ENOENT : region_take(d, id, &kept);
 
 	(void)out;
-	if (err)
-		return err == -ENOENT ? -EPROTO : err;
-	if (d->m->free(d->handle, kept.region, &fault) == RIG_FAULT)
-		(void)faulted(d, fault);
-	rig_remote_end_put(kept.end);
-	if (kept.lender)
-		region_return(kept.lender, kept.lent);
-	return 0;
+	return rig_rmt_in_end(in) || region_leave(d, id) ? MALFORMED : 0;
 }
 
 static int answer_mapping(struct device *d, int answer, const struct kept_region *mapped, const char *fault,
@@ -117,13 +124,14 @@ static int do_map_peer(struct device *d, struct rig_rmt_in *in, struct rig_rmt_o
 	struct device *other = rig_rmt_in_end(in) ? NULL : session_device(d->session, id);
 	uint64_t bytes;
 	void *region;
-	int err = -EPROTO;
+	int err = MALFORMED;
 
 	if (!other || other == d)
-		return -EPROTO;
+		return MALFORMED;
 	/* Its controller may not know yet. */
 	if (!device_hold(other))
-		return device_is_ending(other) ? rig_error_set(-ENOTSUP, "%s is lost", other->name) : -EPROTO;
+		return device_is_ending(other) ? rig_error_set(-ENOTSUP, "%s is lost", other->name)
+		                               : MALFORMED;
 	region = region_lend(other, theirs, &bytes);
 	if (region) {
 		err = map_theirs(d, other, theirs, region, bytes, out);
@@ -162,50 +170,53 @@ static int do_code(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *
 {
 	(void)out;
 	if (in->left > RIG_RMT_BINARY_BYTES - d->code.used)
-		return -EPROTO;
+		return MALFORMED;
 	rig_rmt_put_bytes(&d->code, in->at, in->left);
 	return 0;
 }
 
 /* ---- Images ---- */
 
-/* Bytes into memory of the device's. */
-static int upload(struct device *d, void *region, const uint8_t *bytes, uint64_t n)
+/* Code that has memory, and not yet its bytes. */
+struct placed {
+	uint8_t *bytes;
+	uint64_t n;
+};
+
+static int place(struct device *d, const struct rig_code *code, struct image *image, struct placed *placed)
+{
+	const char *fault = NULL;
+	int err;
+
+	placed->n = code->bytes ? code->bytes : 1;
+	placed->bytes = calloc(1, placed->n);
+	err = placed->bytes ? d->m->alloc(d->handle, RIG_DEVICE, placed->n, &image->region, &fault) : -ENOMEM;
+	if (err == RIG_FAULT)
+		return faulted(d, fault);
+	if (!err)
+		err = code->place(
+		        d->handle, d->code.at, d->code.used, image->region, placed->bytes, &image->image);
+	return err == -ENOMEM ? rig_error_set(err, "no memory for %" PRIu64 " bytes of code", placed->n)
+	                      : err;
+}
+
+/* Bytes into the region of an image that is in the table. */
+static int upload(struct device *d, uint32_t id, void *region, const struct placed *placed)
 {
 	struct staging *s;
 	struct rig_location at;
-	int err;
 
 	d->m->locate(d->handle, region, &at);
 	if (at.has_host) {
-		memcpy(at.host, bytes, n);
+		memcpy(at.host, placed->bytes, placed->n);
 		return 0;
 	}
-	s = staging_take(d, n);
+	s = staging_take(d, placed->n);
 	if (!s)
 		return rig_error_set(
-		        -ENOMEM, "the agent's machine has no pinned memory for %" PRIu64 " bytes", n);
-	memcpy(s->host, bytes, n);
-	err = hot_copy(d, at.handle, 0, s->handle, 0, n);
-	staging_give(d, s);
-	return err;
-}
-
-static int place(struct device *d, const struct rig_code *code, struct image *image)
-{
-	uint64_t bytes = code->bytes ? code->bytes : 1;
-	uint8_t *buffer = calloc(1, bytes);
-	const char *fault = NULL;
-	int err = buffer ? d->m->alloc(d->handle, RIG_DEVICE, bytes, &image->region, &fault) : -ENOMEM;
-
-	if (err == RIG_FAULT)
-		err = faulted(d, fault);
-	if (!err)
-		err = code->place(d->handle, d->code.at, d->code.used, image->region, buffer, &image->image);
-	if (!err)
-		err = upload(d, image->region, buffer, code->bytes);
-	free(buffer);
-	return err == -ENOMEM ? rig_error_set(err, "no memory for %" PRIu64 " bytes of code", bytes) : err;
+		        -ENOMEM, "the agent's machine has no pinned memory for %" PRIu64 " bytes", placed->n);
+	memcpy(s->host, placed->bytes, placed->n);
+	return hot_upload(d, s, id, at.handle, placed->n);
 }
 
 static void drop_image(struct device *d, struct image *image)
@@ -219,7 +230,7 @@ static void drop_image(struct device *d, struct image *image)
 	memset(image, 0, sizeof(*image));
 }
 
-static int load(struct device *d, struct image *image)
+static int load(struct device *d, struct image *image, struct placed *placed)
 {
 	struct rig_code code = {.version = RIG_EDGE_VERSION};
 	const char *fault = NULL;
@@ -234,7 +245,7 @@ static int load(struct device *d, struct image *image)
 	image->image = code.image;
 	if (code.kind == RIG_PLACE) {
 		image->image = NULL;
-		err = place(d, &code, image);
+		err = place(d, &code, image, placed);
 	}
 	return err;
 }
@@ -260,25 +271,39 @@ static int make_room(struct device *d)
 	return grown ? 0 : -ENOMEM;
 }
 
+/* 0 and its number. What fails leaves nothing. */
+static int keep_image(struct device *d, struct image *image, const struct placed *placed, uint32_t *id)
+{
+	int err;
+
+	*id = add_image(d, image);
+	err = placed->bytes ? upload(d, *id, image->region, placed) : 0;
+	if (err && !image_leave(d, *id))
+		(void)image_left(d, image);
+	return err;
+}
+
 static int do_load(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out)
 {
 	uint64_t bytes = rig_rmt_get64(in);
 	struct image image = {0};
+	struct placed placed = {0};
+	uint32_t id;
 	int err;
 
 	if (rig_rmt_in_end(in) || (bytes != d->code.used && !d->code.bad))
-		return -EPROTO;
+		return MALFORMED;
 	err = d->code.bad || make_room(d) ? rig_error_set(-ENOMEM, "the agent has no memory for the code")
-	                                  : load(d, &image);
+	                                  : load(d, &image, &placed);
 	rig_rmt_out_free(&d->code);
 	d->code.bad = false;
-	/* The copy of the code may still be under way, until the device is stopped. */
-	if (err && device_is_ending(d) && image.region)
-		(void)add_image(d, &image);
-	else if (err)
+	if (!err)
+		err = keep_image(d, &image, &placed, &id);
+	free(placed.bytes);
+	if (err)
 		drop_image(d, &image);
 	else
-		rig_rmt_put32(out, add_image(d, &image));
+		rig_rmt_put32(out, id);
 	return err;
 }
 
@@ -320,8 +345,9 @@ static int do_entry(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out 
 	int answer;
 
 	rig_rmt_get_text(in, name, sizeof(name));
-	if (rig_rmt_in_end(in) || !id || id > d->nimages || !d->images[id - 1].image)
-		return -EPROTO;
+	if (rig_rmt_in_end(in) || !id || id > d->nimages || !d->images[id - 1].image ||
+	        d->images[id - 1].leaving)
+		return MALFORMED;
 	answer = d->m->entry(d->handle, d->images[id - 1].image, name, &entry, &e.short_bytes, &fault);
 	if (answer == RIG_FAULT)
 		return faulted(d, fault);
@@ -355,18 +381,24 @@ static void end_functions(struct device *d, uint32_t image)
 static int do_unload(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out)
 {
 	uint32_t id = rig_rmt_get32(in);
-	struct image image;
-	int err = rig_rmt_in_end(in) ? -ENOENT : 0;
 
 	(void)out;
-	if (!err) {
-		end_functions(d, id);
-		err = image_take(d, id, &image);
-	}
-	if (err)
-		return err == -ENOENT ? -EPROTO : err;
-	drop_image(d, &image);
+	if (rig_rmt_in_end(in) || image_leave(d, id))
+		return MALFORMED;
+	end_functions(d, id);
 	return 0;
+}
+
+/* What was told to go, and that nothing uses any more. */
+static void sweep(struct device *d)
+{
+	struct kept_region region;
+	struct image image;
+
+	while (d->nleaving && !device_is_ending(d) && region_left(d, &region))
+		free_region(d, &region);
+	while (d->nleaving && !device_is_ending(d) && image_left(d, &image))
+		drop_image(d, &image);
 }
 
 /* ---- Dispatch ---- */
@@ -403,10 +435,10 @@ static void do_handler(struct device *d, const struct item *item)
 
 	(void)rig_rmt_get32(&in);
 	if (!d->open || device_is_ending(d))
-		err = rig_error_set(-ENODEV, "%s", d->lost ? d->reason : "it is not open");
+		err = rig_error_set(RIG_FAULT, "%s", d->lost ? d->reason : "it is not open");
 	else
 		err = handlers[item->kind].run(d, &in, &out);
-	if (err == -EPROTO)
+	if (err == MALFORMED)
 		session_fail(d->session, "malformed: a request about memory or code (kind %u)", item->kind);
 	else if (request)
 		answer(d, number, err, &out);
@@ -439,7 +471,7 @@ static void do_check(struct device *d, const struct item *item)
 		return;
 	}
 	if (!d->open || device_is_ending(d))
-		err = rig_error_set(-ENODEV, "%s", d->lost ? d->reason : "it is not open");
+		err = rig_error_set(RIG_FAULT, "%s", d->lost ? d->reason : "it is not open");
 	else
 		err = hot_check(d, &work);
 	answer(d, work.request, err, &none);
@@ -501,8 +533,9 @@ void *cold_run(void *device)
 	bool more = true;
 
 	while (more) {
-		struct item *item = queue_pop(&d->cold_queue, 1000);
+		struct item *item = queue_pop(&d->cold_queue, d->nleaving ? LEAVE_MS : IDLE_MS);
 
+		sweep(d);
 		if (item)
 			more = take(d, item);
 		free(item);

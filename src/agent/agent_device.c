@@ -40,7 +40,6 @@ struct device *device_make(struct session *session, uint32_t id, const char *nam
 /* What is asked already is answered before, or finds no device. */
 void device_close(struct device *d)
 {
-	device_hurry(d);
 	queue_put(&d->cold_queue, d->close_item);
 	d->close_item = NULL;
 }
@@ -149,14 +148,6 @@ static void await_holds(struct device *d)
 	(void)pthread_mutex_lock(&d->lock);
 	while (d->holds)
 		(void)pthread_cond_wait(&d->changed, &d->lock);
-	(void)pthread_mutex_unlock(&d->lock);
-}
-
-void device_hurry(struct device *d)
-{
-	(void)pthread_mutex_lock(&d->lock);
-	d->stopping = true;
-	(void)pthread_cond_broadcast(&d->changed);
 	(void)pthread_mutex_unlock(&d->lock);
 }
 
@@ -310,6 +301,8 @@ static void refuse_queued(struct device *d)
 
 		if (item->kind == RIG_RMT_SUBMIT)
 			submit_give_up(d->session, item->payload, item->bytes);
+		if (item->kind == ITEM_UPLOAD)
+			upload_give_up(d, item);
 		if (item->kind == RIG_RMT_FETCH && !rig_rmt_fetch_parse(item->payload, item->bytes, &f))
 			refuse(d, f.machine, f.id, f.parcel);
 	}
@@ -436,7 +429,7 @@ static void free_tables(struct device *d)
 	d->regions = NULL;
 	d->images = NULL;
 	d->functions = NULL;
-	d->nregions = d->nimages = d->nfunctions = 0;
+	d->nregions = d->nimages = d->nfunctions = d->nleaving = 0;
 	(void)pthread_mutex_unlock(&d->lock);
 	rig_rmt_out_free(&d->code);
 }

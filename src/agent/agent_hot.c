@@ -16,33 +16,82 @@ static struct pending *make_pending(bool own)
 	return p;
 }
 
-int hot_copy(struct device *d, uintptr_t dst, uint64_t dst_at, uintptr_t src, uint64_t src_at, uint64_t bytes)
+/* ---- Code into the device's memory ---- */
+
+struct upload {
+	struct pending *p;
+	struct built b;
+};
+
+static int build_upload(
+        struct device *d, struct upload *u, struct staging *from, uintptr_t to, uint64_t bytes)
 {
-	const struct rig_copy_part copy = {
-	        .dst = {.slot = RIG_FIXED, .handle = dst, .offset = dst_at, .pitch = bytes},
-	        .src = {.slot = RIG_FIXED, .handle = src, .offset = src_at, .pitch = bytes},
+	const struct rig_copy_part copy = {.dst = {.slot = RIG_FIXED, .handle = to, .pitch = bytes},
+	        .src = {.slot = RIG_FIXED, .handle = from->handle, .pitch = bytes},
 	        .row_bytes = bytes,
 	        .rows = 1};
-	struct pending *p = make_pending(true);
-	struct built b = {0};
-	int err = p ? copy_build(&b, &copy, d) : -ENOMEM;
 
-	if (err) {
-		work_unbuild(d, &b);
-		free(p);
-		return err;
+	u->p = make_pending(true);
+	if (!u->p || uses_make(&u->b.uses, 1))
+		return rig_error_set(-ENOMEM, "the agent has no memory for a copy of code");
+	return copy_build(&u->b, &copy, d);
+}
+
+static void unbuild_upload(struct device *d, struct upload *u)
+{
+	pending_free(d, u->p);
+	work_unbuild(d, &u->b);
+}
+
+int hot_upload(struct device *d, struct staging *from, uint32_t image, uintptr_t to, uint64_t bytes)
+{
+	struct upload u = {0};
+	int err = build_upload(d, &u, from, to, bytes);
+
+	if (!u.p)
+		staging_give(d, from);
+	else
+		u.p->in = from;
+	if (!err) {
+		image_hold(d, image);
+		uses_add(&u.b.uses, true, image);
+		if (queue_push(&d->hot_queue, ITEM_UPLOAD, &u, sizeof(u)))
+			return 0;
+		err = rig_error_set(-ENOMEM, "the agent has no memory for a copy of code");
 	}
-	err = work_hand_over(d, &b, 1, p);
-	if (!err)
-		err = value_await(d, d, b.shown);
-	work_unbuild(d, &b);
+	unbuild_upload(d, &u);
 	return err;
 }
 
-static int check_staged(
-        struct device *d, const struct rig_rmt_work *work, const struct staging *any, struct built *b)
+static struct upload upload_of(const struct item *item)
 {
-	int err = work_build(d, work, any, any, b), room;
+	struct upload u;
+
+	memcpy(&u, item->payload, sizeof(u));
+	return u;
+}
+
+void upload_give_up(struct device *d, const struct item *item)
+{
+	struct upload u = upload_of(item);
+
+	unbuild_upload(d, &u);
+}
+
+static void do_upload(struct device *d, const struct item *item)
+{
+	struct upload u = upload_of(item);
+
+	(void)work_hand_over(d, &u.b, 1, u.p);
+	work_unbuild(d, &u.b);
+}
+
+/* ---- Questions about work ---- */
+
+static int check_staged(struct device *d, const struct rig_rmt_work *work, const struct staging *in,
+        const struct staging *out, struct built *b)
+{
+	int err = work_build(d, work, in, out, b), room;
 
 	if (err)
 		return err;
@@ -51,25 +100,28 @@ static int check_staged(
 	(void)rig_error_set(0, "%s", "");
 	room = d->hot->room(d->facts.edge, b->parts, work->nparts, b->nwaits, &b->run, b->scratch);
 	(void)pthread_mutex_unlock(&d->turn);
-	return room == RIG_NEVER ? -EINVAL : 0;
+	return room == RIG_NEVER ? -EINVAL : room < 0 ? room : 0;
 }
 
 int hot_check(struct device *d, const struct rig_rmt_work *work)
 {
-	struct staging *any;
-	struct built b;
+	struct staging *in, *out;
+	struct built b = {0};
 	int err;
 
 	if (work_has_steps(d, work))
 		return steps_check(work);
-	/* Any memory that is staging will do: no byte of it is touched. */
-	any = staging_take(d, 1);
-	err = any ? check_staged(d, work, any, &b)
-	          : rig_error_set(-ENOMEM, "the agent's machine has no pinned memory");
-
-	if (any)
-		work_unbuild(d, &b);
-	staging_give(d, any);
+	in = work->local_in ? staging_take(d, work->local_in) : NULL;
+	out = work->local_out ? staging_take(d, work->local_out) : NULL;
+	if ((work->local_in && !in) || (work->local_out && !out))
+		err = rig_error_set(-ENOMEM,
+		        "the agent's machine has no pinned memory for a copy of %" PRIu64 " bytes",
+		        work->local_in + work->local_out);
+	else
+		err = check_staged(d, work, in, out, &b);
+	work_unbuild(d, &b);
+	staging_give(d, in);
+	staging_give(d, out);
 	return err;
 }
 
@@ -242,6 +294,10 @@ static void take(struct device *d, const struct item *item)
 		err = rig_rmt_fetch_parse(item->payload, item->bytes, &fetch);
 		if (!err)
 			do_fetch(d, &fetch);
+		break;
+	case ITEM_UPLOAD:
+		do_upload(d, item);
+		err = 0;
 		break;
 	default:
 		err = -EPROTO;

@@ -24,6 +24,13 @@ static int lay_item(struct device *d, const struct rig_rmt_work *work, const str
 	return 0;
 }
 
+/* What another proxy fetches from this device, or code on its way, may come in between: its turn is after
+   this. */
+static bool is_no_byte(uint8_t kind)
+{
+	return kind == RIG_RMT_FETCH || kind == ITEM_UPLOAD;
+}
+
 static int lay_messages(
         struct device *d, const struct rig_rmt_work *work, uint8_t *to, uint64_t at, uint64_t bytes)
 {
@@ -31,8 +38,7 @@ static int lay_messages(
 	int err = 0;
 
 	while (done < bytes && !err) {
-		/* What another proxy fetches from this device may come in between: its turn is after this. */
-		struct item *item = queue_pop_past(&d->hot_queue, RIG_RMT_FETCH, HOT_LOOK_MS);
+		struct item *item = queue_pop_past(&d->hot_queue, is_no_byte, HOT_LOOK_MS);
 
 		if (device_is_ending(d) || queue_is_closed(&d->hot_queue))
 			err = -ECANCELED;
@@ -84,10 +90,11 @@ static int lay_down(struct device *d, const struct rig_rmt_work *work, uint8_t *
 int work_stage(struct device *d, const struct rig_rmt_work *work, struct pending *p)
 {
 	if (work->local_in)
-		p->in = staging_take(d, work->local_in);
+		p->in = staging_await(d, work->local_in, 0);
 	if (work->local_out)
-		p->out = staging_take(d, work->local_out);
+		p->out = staging_await(d, work->local_out, p->in != NULL);
 	p->out_bytes = work->local_out;
+	/* Of what the controller was told that it fits, and other machines' copies have taken since. */
 	if ((work->local_in && !p->in) || (work->local_out && !p->out)) {
 		device_lose(d, "the agent's machine has no pinned memory for a copy of %" PRIu64 " bytes",
 		        work->local_in + work->local_out);

@@ -10,8 +10,6 @@
 /* More than a controller that keeps to its own bound has under way for a device. */
 #define MOST_BYTES ((size_t)768 << 20)
 
-enum { NO_KIND = UINT8_MAX }; /* of no item */
-
 void queue_init(struct queue *q)
 {
 	memset(q, 0, sizeof(*q));
@@ -76,26 +74,26 @@ void queue_put(struct queue *q, struct item *item)
 	(void)pthread_mutex_unlock(&q->lock);
 }
 
-/* With the lock: where the first item is that is of another kind. */
-static struct item **first_past(struct queue *q, uint8_t kind)
+/* With the lock: where the first item is that does not stay. */
+static struct item **first_past(struct queue *q, bool (*stays)(uint8_t kind))
 {
 	struct item **at;
 
-	for (at = &q->head; *at && (*at)->kind == kind; at = &(*at)->next)
+	for (at = &q->head; *at && stays && stays((*at)->kind); at = &(*at)->next)
 		;
 	return at;
 }
 
-struct item *queue_pop_past(struct queue *q, uint8_t kind, unsigned ms)
+struct item *queue_pop_past(struct queue *q, bool (*stays)(uint8_t kind), unsigned ms)
 {
 	struct item **at, *item = NULL;
 	struct timespec end = rig_cond_end_ms(ms);
 
 	(void)pthread_mutex_lock(&q->lock);
-	while (!*(at = first_past(q, kind)) && !q->closed)
+	while (!*(at = first_past(q, stays)) && !q->closed)
 		if (pthread_cond_timedwait(&q->some, &q->lock, &end) == ETIMEDOUT)
 			break;
-	at = first_past(q, kind);
+	at = first_past(q, stays);
 	if (*at && !q->closed) {
 		item = *at;
 		*at = item->next;
@@ -109,7 +107,7 @@ struct item *queue_pop_past(struct queue *q, uint8_t kind, unsigned ms)
 
 struct item *queue_pop(struct queue *q, unsigned ms)
 {
-	return queue_pop_past(q, NO_KIND, ms);
+	return queue_pop_past(q, NULL, ms);
 }
 
 void queue_close(struct queue *q)

@@ -267,8 +267,6 @@ static int to_device(struct session *s, uint8_t kind, const uint8_t *payload, si
 	d = in.bad ? NULL : session_device(s, id);
 	if (!d)
 		return -EPROTO;
-	if (kind == RIG_RMT_STOP)
-		device_hurry(d);
 	q = hot ? &d->hot_queue : &d->cold_queue;
 	if (queue_push(q, kind, payload, n))
 		return 0;

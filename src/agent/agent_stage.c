@@ -2,19 +2,16 @@
 #include <stdlib.h>
 
 #include "agent.h"
+#include "clock.h"
+#include "cond.h"
 
-#define LEAST_BYTES UINT64_C(65536)
+enum {
+	AWAIT_MS = 10000, /* for what is taken: two machines may wait for each other's */
+	LOOK_MS = 20,
+};
+
 /* Kept for reuse. */
 #define KEEP_BYTES (UINT64_C(128) << 20)
-
-static uint64_t size_of(uint64_t bytes)
-{
-	uint64_t size = LEAST_BYTES;
-
-	while (size < bytes)
-		size *= 2;
-	return size;
-}
 
 static struct staging *find(struct device *d, uint64_t bytes)
 {
@@ -27,6 +24,7 @@ static struct staging *find(struct device *d, uint64_t bytes)
 		s = *at;
 		*at = s->next;
 		d->free_bytes -= s->bytes;
+		d->nstaged++;
 	}
 	(void)pthread_mutex_unlock(&d->lock);
 	return s;
@@ -49,8 +47,12 @@ static struct staging *make(struct device *d, uint64_t bytes)
 	d->m->locate(d->handle, s->region, &at);
 	s->host = at.has_host ? at.host : NULL;
 	s->handle = at.handle;
-	if (s->host)
+	if (s->host) {
+		(void)pthread_mutex_lock(&d->lock);
+		d->nstaged++;
+		(void)pthread_mutex_unlock(&d->lock);
 		return s;
+	}
 	(void)d->m->free(d->handle, s->region, &fault);
 	free(s);
 	return NULL;
@@ -64,11 +66,59 @@ static void unmake(struct device *d, struct staging *s)
 	free(s);
 }
 
+static void drop_list(struct device *d, struct staging *s)
+{
+	while (s) {
+		struct staging *next = s->next;
+
+		unmake(d, s);
+		s = next;
+	}
+}
+
+/* Of a device that is ending nothing is idle for sure. */
+static struct staging *take_idle(struct device *d)
+{
+	struct staging *s = NULL;
+
+	(void)pthread_mutex_lock(&d->lock);
+	if (!device_is_ending(d)) {
+		s = d->free;
+		d->free = NULL;
+		d->free_bytes = 0;
+	}
+	(void)pthread_mutex_unlock(&d->lock);
+	return s;
+}
+
 struct staging *staging_take(struct device *d, uint64_t bytes)
 {
-	struct staging *s = find(d, size_of(bytes));
+	struct staging *s = find(d, rig_rmt_staging_bytes(bytes));
 
-	return s ? s : make(d, size_of(bytes));
+	if (!s)
+		s = make(d, rig_rmt_staging_bytes(bytes));
+	if (s)
+		return s;
+	/* What lies about in other sizes may be what is missing. */
+	drop_list(d, take_idle(d));
+	return make(d, rig_rmt_staging_bytes(bytes));
+}
+
+struct staging *staging_await(struct device *d, uint64_t bytes, uint32_t held)
+{
+	struct rig_deadline deadline = rig_deadline_in(NULL, AWAIT_MS * RIG_NS_PER_MS);
+	struct staging *s = staging_take(d, bytes);
+	bool waits = true;
+
+	while (!s && waits && !rig_deadline_passed(&deadline)) {
+		(void)pthread_mutex_lock(&d->lock);
+		waits = d->nstaged > held && !device_is_ending(d);
+		if (waits)
+			(void)rig_cond_wait_ms(&d->changed, &d->lock, LOOK_MS);
+		(void)pthread_mutex_unlock(&d->lock);
+		s = staging_take(d, bytes);
+	}
+	return s;
 }
 
 void staging_give(struct device *d, struct staging *s)
@@ -85,6 +135,7 @@ void staging_give(struct device *d, struct staging *s)
 		d->free = s;
 		d->free_bytes += s->bytes;
 	}
+	d->nstaged--;
 	(void)pthread_mutex_unlock(&d->lock);
 	if (!keep)
 		unmake(d, s);
@@ -116,11 +167,7 @@ void pending_free(struct device *d, struct pending *p)
 
 void staging_drop(struct device *d)
 {
-	while (d->free) {
-		struct staging *s = d->free;
-
-		d->free = s->next;
-		unmake(d, s);
-	}
+	drop_list(d, d->free);
+	d->free = NULL;
 	d->free_bytes = 0;
 }

@@ -84,6 +84,13 @@ void region_let(struct device *d, uint32_t id)
 	(void)pthread_mutex_unlock(&d->lock);
 }
 
+void image_hold(struct device *d, uint32_t id)
+{
+	(void)pthread_mutex_lock(&d->lock);
+	d->images[id - 1].holds++;
+	(void)pthread_mutex_unlock(&d->lock);
+}
+
 int region_add(struct device *d, const struct kept_region *region, uint32_t *id)
 {
 	uint32_t i;
@@ -113,50 +120,72 @@ int region_add(struct device *d, const struct kept_region *region, uint32_t *id)
 	return err;
 }
 
-/* With the lock; *holds is of what cannot move, for only the calling thread changes the tables. */
-static int await_none(struct device *d, const uint32_t *holds)
-{
-	while (*holds && !device_is_ending(d) && !d->stopping)
-		(void)pthread_cond_wait(&d->changed, &d->lock);
-	return *holds ? -ECANCELED : 0;
-}
-
-int region_take(struct device *d, uint32_t id, struct kept_region *region)
+int region_leave(struct device *d, uint32_t id)
 {
 	struct kept_region *kept;
-	int err = -ENOENT;
+	bool leaves;
 
 	(void)pthread_mutex_lock(&d->lock);
 	kept = find_region(d, id);
-	if (kept) {
+	leaves = kept && !kept->leaving;
+	if (leaves) {
 		kept->leaving = true;
-		err = await_none(d, &kept->holds);
-	}
-	if (!err) {
-		*region = *kept;
-		memset(kept, 0, sizeof(*kept));
+		d->nleaving++;
 	}
 	(void)pthread_mutex_unlock(&d->lock);
-	return err;
+	return leaves ? 0 : -ENOENT;
 }
 
-int image_take(struct device *d, uint32_t id, struct image *image)
+int image_leave(struct device *d, uint32_t id)
 {
 	struct image *kept;
-	int err = -ENOENT;
+	bool leaves;
 
 	(void)pthread_mutex_lock(&d->lock);
 	kept = find_image(d, id);
-	if (kept) {
+	leaves = kept && !kept->leaving;
+	if (leaves) {
 		kept->leaving = true;
-		err = await_none(d, &kept->holds);
-	}
-	if (!err) {
-		*image = *kept;
-		memset(kept, 0, sizeof(*kept));
+		d->nleaving++;
 	}
 	(void)pthread_mutex_unlock(&d->lock);
-	return err;
+	return leaves ? 0 : -ENOENT;
+}
+
+bool region_left(struct device *d, struct kept_region *region)
+{
+	bool left = false;
+	uint32_t i;
+
+	(void)pthread_mutex_lock(&d->lock);
+	for (i = 0; d->nleaving && i < d->nregions && !left; i++) {
+		left = d->regions[i].leaving && !d->regions[i].holds;
+		if (!left)
+			continue;
+		*region = d->regions[i];
+		memset(&d->regions[i], 0, sizeof(*region));
+		d->nleaving--;
+	}
+	(void)pthread_mutex_unlock(&d->lock);
+	return left;
+}
+
+bool image_left(struct device *d, struct image *image)
+{
+	bool left = false;
+	uint32_t i;
+
+	(void)pthread_mutex_lock(&d->lock);
+	for (i = 0; d->nleaving && i < d->nimages && !left; i++) {
+		left = d->images[i].leaving && !d->images[i].holds;
+		if (!left)
+			continue;
+		*image = d->images[i];
+		memset(&d->images[i], 0, sizeof(*image));
+		d->nleaving--;
+	}
+	(void)pthread_mutex_unlock(&d->lock);
+	return left;
 }
 
 int uses_make(struct uses *uses, uint32_t most)

@@ -231,6 +231,8 @@ __attribute__((cold)) static enum step not_now(struct turn *t, int answer)
 	if (answer == RIG_NEVER)
 		t->code = rig_error_set(
 		        -EINVAL, "%s never runs this: %s", d->name, why[0] ? why : "it exceeds its queues");
+	else if (answer < 0 && answer > RIG_FAULT)
+		t->code = answer; /* an error of this work alone, with its text */
 	else
 		t->lost = rig_rt_lose_locked(d, "the driver's room gave no answer of the contract", true);
 	return STEP_FAIL;

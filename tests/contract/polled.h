@@ -67,6 +67,8 @@ struct polled_options {
 	bool settle;          /* writes times in settle; measures one counter, "groups" */
 	unsigned descriptors; /* make opens as many, at most POLLED_DESCRIPTORS */
 	enum polled_lie lie;  /* how it breaks the contract */
+	int room_code;        /* room of a RIG_WORDS part answers this errno; 0: as it is */
+	int load_code;        /* the same of load */
 	enum polled_sleep sleep;
 	uint32_t capacity;      /* values on the queues at once; 0: 64 */
 	uint32_t parts;         /* parts of a value that fit before growth; 0: 16, the most */
@@ -131,7 +133,7 @@ unsigned polled_check_placed(struct polled *p);
 const char *polled_breach(struct polled *p);
 
 /* Options by text, for laws: words separated by ',', of batch, place, times, settle, own_word, store, grows,
-   hosts (the host addresses all memory) and lie=NAME. Starts from a driver that shows as much as it can
+   hosts (the host addresses all memory), lie=NAME, and with a number pinned, room_code and load_code. Starts from a driver that shows as much as it can
    and runs by itself. -EINVAL with rig_error(). */
 int polled_parse(const char *text, struct polled_options *options);
 /* A copy of the state that facts.edge points to, which free() ends it. */

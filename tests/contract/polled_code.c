@@ -100,6 +100,8 @@ int polled_d_load(void *device, const void *binary, size_t bytes, struct rig_cod
 	if (enter(d, POLLED_LOAD, true))
 		return faults(d->p) ? fault(d, text)
 		                    : leave(d, rig_error_set(-ENOMEM, "injected refusal of load"));
+	if (d->p->o.load_code)
+		return leave(d, rig_error_set(d->p->o.load_code, "injected errno of load"));
 	if (lies(d->p, reads_behind) && bytes < sizeof(POLLED_BINARY) &&
 	        !memcmp(binary, POLLED_BINARY, bytes))
 		(void)raise(SIGSEGV);

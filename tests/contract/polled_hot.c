@@ -123,7 +123,9 @@ static int d_room(void *self, const struct rig_part *parts, uint32_t nparts, uin
 	d->room_nwaits = nwaits;
 	if (nparts)
 		d->room_part = parts[0];
-	answer = answer_room(d, parts, nparts, nwaits, run);
+	answer = d->p->o.room_code && nparts && parts[0].kind == RIG_WORDS
+	                 ? rig_error_set(d->p->o.room_code, "injected errno of room")
+	                 : answer_room(d, parts, nparts, nwaits, run);
 	d->room_fits = answer == RIG_FITS;
 	d->stamp++;
 	if (nparts && ((uintptr_t)scratch % 16))

@@ -48,9 +48,16 @@ static int take(struct polled_options *o, const char *word)
 		o->host_addresses = true;
 	else if (!strncmp(word, "lie=", 4))
 		return take_lie(o, word + 4);
+	else if (!strncmp(word, "pinned=", 7))
+		o->pinned = strtoull(word + 7, NULL, 10);
+	else if (!strncmp(word, "room_code=", 10))
+		o->room_code = atoi(word + 10);
+	else if (!strncmp(word, "load_code=", 10))
+		o->load_code = atoi(word + 10);
 	else if (word[0])
 		return rig_error_set(-EINVAL,
-		        "%s: not batch, place, times, settle, own_word, store, grows, hosts or lie=NAME",
+		        "%s: not batch, place, times, settle, own_word, store, grows, hosts, lie=NAME, "
+		        "pinned=BYTES, room_code=ERRNO or load_code=ERRNO",
 		        word);
 	return 0;
 }

@@ -13,8 +13,10 @@ target_link_options(test_agent_order PRIVATE -Wl,--wrap=rails_fail)
 
 # An agent of test drivers as a process.
 rig_program(polled-agent SOURCES polled_agent.c LINKS test_polled folder_agent PkgConfig::CMOCKA)
-rig_test(test_remote_word SOURCES test_remote_word.c remote_support.c LINKS test_system folder_remote
-  LABEL remote DEPENDS polled-agent)
+foreach(part IN ITEMS word errors)
+  rig_test(test_remote_${part} SOURCES test_remote_${part}.c remote_support.c LINKS test_polled test_system folder_remote
+    LABEL remote DEPENDS polled-agent)
+endforeach()
 
 # Proxies under the laws of the contract. The program has librig_edge's functions.
 add_library(remote_conform MODULE remote_conform.c)

@@ -147,6 +147,8 @@ struct rig_rmt_work {
 /* rig_rmt_work_free ends what it made. */
 int rig_rmt_work_parse(const uint8_t *bytes, size_t n, struct rig_rmt_work *work);
 void rig_rmt_work_free(struct rig_rmt_work *work);
+/* What an agent takes to stage so many bytes: a power of two. */
+uint64_t rig_rmt_staging_bytes(uint64_t bytes);
 void rig_rmt_work_put(struct rig_rmt_out *out, const struct rig_rmt_work *work);
 
 /* ---- Facts ---- */

@@ -7,6 +7,8 @@
 
 #include "rmt_frames.h"
 
+#define LEAST_STAGING UINT64_C(65536)
+
 enum { TIMED = 1, PARTIAL = 2 };
 
 static void get_side(struct rig_rmt_in *in, struct rig_rmt_side *side, bool in_side)
@@ -284,4 +286,13 @@ void rig_rmt_work_put(struct rig_rmt_out *out, const struct rig_rmt_work *work)
 		if (part->kind == RIG_LAUNCH)
 			put_launch(out, part);
 	}
+}
+
+uint64_t rig_rmt_staging_bytes(uint64_t bytes)
+{
+	uint64_t size = LEAST_STAGING;
+
+	while (size < bytes)
+		size *= 2;
+	return size;
 }

@@ -6,15 +6,13 @@
 
 #include "rmt_job.h"
 
-enum { LEAST_STATUS = -4095 };
-
 static int take_answer(struct rig_rmt_machine *m, const uint8_t *bytes, size_t n)
 {
 	struct rig_rmt_in in = rig_rmt_in_of(bytes, n);
 	struct rig_rmt_answer answer;
 	struct rig_rmt_request *r;
 
-	if (rig_rmt_answer_parse(&in, &answer) || answer.status > 0 || answer.status < LEAST_STATUS)
+	if (rig_rmt_answer_parse(&in, &answer) || answer.status > 0 || answer.status < RIG_FAULT)
 		return -EPROTO;
 	(void)pthread_mutex_lock(&m->lock);
 	if (!rig_rmt_clock_answer(m, answer.request, in.at, in.left)) {

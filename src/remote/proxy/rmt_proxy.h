@@ -110,7 +110,9 @@ struct proxy {
 	struct measured *measured;
 	bool faulted;
 	char reason[RIG_RMT_REASON];
-	uint64_t approved[APPROVED]; /* hashes of work that the agent said fits; under the device's turn */
+	/* Under the device's turn: hashes of work that the agent said fits, and the most that it staged. */
+	uint64_t approved[APPROVED];
+	uint64_t staged_in, staged_out;
 };
 
 /* rmt_proxy_call.c */
@@ -144,6 +146,8 @@ int rig_rmt_unload(void *device, void *image, const char **fault);
 struct value *rig_rmt_value_make(struct proxy *p, uint64_t number, const struct rig_part *parts,
         uint32_t nparts, const struct rig_run *run);
 void rig_rmt_value_free(struct value *v);
+/* How many pieces a copy goes in where its bytes go by parcels; 1: it is none. */
+uint32_t rig_rmt_pieces_of(const struct rig_part *parts, uint32_t nparts, const struct rig_run *run);
 
 /* rmt_proxy_room.c */
 int rig_rmt_room(void *self, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,

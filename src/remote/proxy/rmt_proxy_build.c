@@ -138,8 +138,7 @@ static bool is_here(const struct rig_run *run, const struct rig_copy_side *side)
 	return rig_rmt_side_region(run, side)->kind == REGION_REMOTE;
 }
 
-/* 1: as it is. */
-static uint32_t pieces_of(const struct rig_part *parts, uint32_t nparts, const struct rig_run *run)
+uint32_t rig_rmt_pieces_of(const struct rig_part *parts, uint32_t nparts, const struct rig_run *run)
 {
 	const struct rig_copy_part *copy = &parts[0].u.copy;
 
@@ -174,7 +173,7 @@ struct value *rig_rmt_value_make(struct proxy *p, uint64_t number, const struct 
         uint32_t nparts, const struct rig_run *run)
 {
 	struct count c = count_parts(parts, nparts, run);
-	uint32_t pieces = pieces_of(parts, nparts, run);
+	uint32_t pieces = rig_rmt_pieces_of(parts, nparts, run);
 	uint32_t n = pieces > 1 ? pieces : nparts;
 	struct value *v = calloc(1, sizeof(*v));
 

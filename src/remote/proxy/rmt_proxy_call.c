@@ -35,13 +35,13 @@ int rig_rmt_proxy_fault(struct proxy *p, const char **fault)
 /* A request's failure: of the device or the job a fault, else the answer itself. */
 int rig_rmt_proxy_judge(struct proxy *p, int err, const char **fault)
 {
-	if (err == -ENODEV)
-		rig_rmt_proxy_lose(p, rig_error());
-	if (err == -ECONNABORTED)
+	bool over = err && rig_rmt_job_over(p->m->job);
+
+	if (over)
 		rig_rmt_proxy_lose(p, p->m->job->reason);
-	if (err == -EIO)
+	else if (err == RIG_FAULT)
 		rig_rmt_proxy_lose(p, rig_error());
-	return err == -ENODEV || err == -ECONNABORTED || err == -EIO ? rig_rmt_proxy_fault(p, fault) : err;
+	return over || err == RIG_FAULT ? rig_rmt_proxy_fault(p, fault) : err;
 }
 
 /* The request of a device: its number comes first. *payload is malloc's. */

@@ -151,8 +151,11 @@ int rig_rmt_map_peer(void *device, void *other, void *region, void **mapped, con
 	rig_rmt_out_free(&body);
 	if (err == RIG_FAULT)
 		return err;
-	if (err)
+	/* What the device there does not reach is fetched. */
+	if (err == -ENOTSUP)
 		return map_foreign(o, r, mapped);
+	if (err)
+		return RIG_NO_ROOM;
 	err = read_region(p, &payload, mapped, fault);
 	return err == RIG_FAULT ? err : err ? RIG_NO_ROOM : RIG_MAPS;
 }

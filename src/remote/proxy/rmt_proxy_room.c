@@ -27,6 +27,12 @@ struct look {
 	uint64_t hash;
 };
 
+/* What the agent stages for it. */
+struct need {
+	uint64_t in, out;
+	uint32_t pieces; /* that it goes in, each of which needs so much */
+};
+
 static void add(struct look *l, uint64_t number)
 {
 	unsigned i;
@@ -145,33 +151,72 @@ static int look_part(struct look *l, uint32_t i)
 	return RIG_FITS;
 }
 
-/* Asks the agent whether its driver ever runs such work. */
-static int ask(struct look *l, uint32_t nparts, uint32_t nwaits)
+/* Asks the agent whether its driver ever runs such work, and whether it has memory for its bytes. */
+static int ask(struct look *l, const struct need *need, uint32_t nparts, uint32_t nwaits)
 {
 	struct proxy *p = l->p;
 	struct rig_rmt_out out = {0}, body;
 	struct value *v;
+	const char *fault;
 	int err;
 
 	if (rig_rmt_proxy_faulted(p))
 		return RIG_FITS; /* submit has the reason */
 	v = rig_rmt_value_make(p, 0, l->parts, nparts, l->run);
 	if (!v)
-		return RIG_FITS;
+		return rig_error_set(-ENOMEM, "no host memory for work on its way");
 	v->work.nwaits = nwaits;
+	if (need->pieces > 1) {
+		/* The last is the largest. */
+		v->work.parts += need->pieces - 1;
+		v->work.nparts = 1;
+	}
 	rig_rmt_work_put(&out, &v->work);
+	v->work.parts -= need->pieces - 1;
 	rig_rmt_value_free(v);
 	/* The number of the request takes the place of the message's own. */
 	body = out;
 	body.at += body.at ? sizeof(uint32_t) : 0;
 	body.used -= body.at ? sizeof(uint32_t) : 0;
-	err = rig_rmt_request(p->m, RIG_RMT_CHECK, &body, 0, NULL);
+	err = rig_rmt_proxy_judge(p, rig_rmt_request(p->m, RIG_RMT_CHECK, &body, 0, NULL), &fault);
 	rig_rmt_out_free(&out);
-	if (err == -EINVAL)
-		return RIG_NEVER;
-	if (!err)
-		p->approved[l->hash % APPROVED] = l->hash;
+	if (err == RIG_FAULT)
+		return RIG_FITS;
+	if (err)
+		return err == -EINVAL ? RIG_NEVER : err;
+	p->approved[l->hash % APPROVED] = l->hash;
+	p->staged_in = need->in > p->staged_in ? need->in : p->staged_in;
+	p->staged_out = need->out > p->staged_out ? need->out : p->staged_out;
 	return RIG_FITS;
+}
+
+static bool is_granted(const struct proxy *p, const struct need *need)
+{
+	return need->in <= p->staged_in && need->out <= p->staged_out;
+}
+
+/* A copy that goes in pieces needs memory for one: the others wait for it. Where a piece is in doubt it is all
+   of it. */
+static struct need need_of(const struct look *l, uint32_t nparts)
+{
+	struct need need = {l->in, l->out, 1};
+	uint32_t pieces;
+
+	if (is_granted(l->p, &need))
+		return need;
+	pieces = rig_rmt_pieces_of(l->parts, nparts, l->run);
+	if (pieces > 1 && rig_rmt_parcels_here(l->p->m)) {
+		uint64_t last = l->parts[0].u.copy.row_bytes - (pieces - 1) * (uint64_t)RIG_RMT_PIECE;
+
+		need.pieces = pieces;
+		need.in = l->in ? last : 0;
+		need.out = l->out ? last : 0;
+	}
+	if (need.in)
+		need.in = rig_rmt_staging_bytes(need.in);
+	if (need.out)
+		need.out = rig_rmt_staging_bytes(need.out);
+	return need;
 }
 
 int rig_rmt_room(void *self, const struct rig_part *parts, uint32_t nparts, uint32_t nwaits,
@@ -184,6 +229,7 @@ int rig_rmt_room(void *self, const struct rig_part *parts, uint32_t nparts, uint
 	        .message = HEAD_BYTES,
 	        .simple = true,
 	        .hash = UINT64_C(0xcbf29ce484222325)};
+	struct need need;
 	bool full;
 	uint32_t i;
 	int answer = RIG_FITS;
@@ -203,8 +249,9 @@ int rig_rmt_room(void *self, const struct rig_part *parts, uint32_t nparts, uint
 	full = p->nvalues >= MOST_VALUES || (p->nvalues && p->bytes + l.in + l.out > MOST_BYTES);
 	full = full && !p->faulted;
 	(void)pthread_mutex_unlock(&p->lock);
+	need = need_of(&l, nparts);
 	/* 0 is no hash of anything here. */
-	if (!l.simple && p->approved[l.hash % APPROVED] != l.hash)
-		answer = ask(&l, nparts, nwaits);
+	if (!is_granted(p, &need) || (!l.simple && p->approved[l.hash % APPROVED] != l.hash))
+		answer = ask(&l, &need, nparts, nwaits);
 	return answer == RIG_FITS && full ? RIG_LATER : answer;
 }
