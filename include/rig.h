@@ -166,8 +166,8 @@ RIG_API void rig_cache_trim(struct rig_device *device, uint64_t keep);
 RIG_API uint64_t rig_submitted(struct rig_device *device);
 RIG_API uint64_t rig_signaled(struct rig_device *device);
 
-/* Whether the device is lost; then *reason (if not NULL) is why, for as long as the caller's reference. The driver
-   is asked, as by a wait of no time, unless the thread holds a lock of the runtime, as in a callback. */
+/* Whether the device is lost; then *reason (if not NULL) is why, for as long as the caller's reference. The
+   driver is asked, as by a wait of no time, unless the thread holds a lock of the runtime, as a callback. */
 RIG_API bool rig_lost(struct rig_device *device, const char **reason);
 
 /* Loses every device with this reason and refuses every later open. */

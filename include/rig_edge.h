@@ -267,9 +267,9 @@ enum rig_call {
 /*
  * A device's C state starts with a pointer to this table; rig_facts.edge is its address, valid until stop
  * returns. The runtime calls room before each submit, with the same parts and as many waits. `scratch` is
- * RIG_SCRATCH bytes a part, used by no other call meanwhile and left as it was found by the next one. A negative
- * errno of room refuses this work alone, for now, such as -ENOMEM. None
- * allocates or makes a system call unless rig_facts.may_block says so.
+ * RIG_SCRATCH bytes a part, used by no other call meanwhile and left as it was found by the next one. A
+ * negative errno of room refuses this work alone, for now, such as -ENOMEM. None allocates or makes a system
+ * call unless rig_facts.may_block says so.
  */
 struct rig_driver {
 	uint32_t version; /* RIG_EDGE_VERSION */

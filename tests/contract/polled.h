@@ -133,8 +133,8 @@ unsigned polled_check_placed(struct polled *p);
 const char *polled_breach(struct polled *p);
 
 /* Options by text, for laws: words separated by ',', of batch, place, times, settle, own_word, store, grows,
-   hosts (the host addresses all memory), lie=NAME, and with a number pinned, room_code and load_code. Starts from a driver that shows as much as it can
-   and runs by itself. -EINVAL with rig_error(). */
+   hosts (the host addresses all memory), lie=NAME, and with a number pinned, room_code and load_code. Starts
+   from a driver that shows as much as it can and runs by itself. -EINVAL with rig_error(). */
 int polled_parse(const char *text, struct polled_options *options);
 /* A copy of the state that facts.edge points to, which free() ends it. */
 void *polled_copy_of_state(const void *device);

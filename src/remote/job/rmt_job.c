@@ -88,7 +88,7 @@ void rig_rmt_job_fail(struct rig_remote_job *job, const char *format, ...)
 	tell_agents(job, RIG_RMT_FAILED);
 	rig_rmt_rails_fail(job, job->reason);
 	tell_proxies(job);
-	/* Whoever calls may be a proxy's thread, whose device's loss would wait for it: none is told in it. */
+	/* This may be a proxy's thread, for which its device's stop would wait: none is stopped in it. */
 	rig_locks_add(1);
 	if (job->options.failed)
 		job->options.failed(job->options.arg, job->reason);

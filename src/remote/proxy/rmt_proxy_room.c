@@ -195,8 +195,7 @@ static bool is_granted(const struct proxy *p, const struct need *need)
 	return need->in <= p->staged_in && need->out <= p->staged_out;
 }
 
-/* A copy that goes in pieces needs memory for one: the others wait for it. Where a piece is in doubt it is all
-   of it. */
+/* A copy that goes in pieces needs memory for one, the others wait for it. */
 static struct need need_of(const struct look *l, uint32_t nparts)
 {
 	struct need need = {l->in, l->out, 1};
