@@ -10,7 +10,7 @@
 #include "cond.h"
 
 enum {
-	OPEN_LOOKS = 10, /* at a device that another job seems to have */
+	OPEN_MS = 500, /* for a device that another job seems to have */
 	OPEN_LOOK_MS = 50,
 	ENDING_MS =
 	        30000, /* for a job that ends: a stop takes 10 s at the most, a controller waits for 60 s */
@@ -62,16 +62,19 @@ int agent_serve(struct agent *agent, const struct rig_opener *opener, bool host)
 }
 
 /* Its controller may have vanished this moment, and the agent not have noticed; or its memory be on its way
-   back from other devices: some looks. With the lock. */
-static void await_end(struct agent *agent, const struct served *served)
+   back from other devices: for a while. Who waits as its own session ends would hold up what that is to give
+   back, which may be this. With the lock. */
+static void await_end(struct agent *agent, const struct session *session, const struct served *served)
 {
-	struct rig_deadline deadline = rig_deadline_in(NULL, ENDING_MS * RIG_NS_PER_MS);
-	unsigned looks = 0;
+	struct rig_deadline deadline = rig_deadline_in(NULL, ENDING_MS * RIG_NS_PER_MS),
+	                    patience = rig_deadline_in(NULL, OPEN_MS * RIG_NS_PER_MS);
 
-	while (served->holder && looks < OPEN_LOOKS && !rig_deadline_passed(&deadline)) {
+	while (served->holder && !atomic_load(&session->ended) && !rig_deadline_passed(&deadline)) {
+		if (atomic_load(&served->holder->ended))
+			patience = rig_deadline_in(NULL, OPEN_MS * RIG_NS_PER_MS);
+		else if (rig_deadline_passed(&patience))
+			return;
 		(void)rig_cond_wait_ms(&agent->changed, &agent->lock, OPEN_LOOK_MS);
-		if (served->holder && !atomic_load(&served->holder->ended))
-			looks++;
 	}
 }
 
@@ -85,8 +88,10 @@ int agent_take(struct session *session, const char *name, struct served **served
 		return rig_error_set(-ENOENT, "the agent serves no %s", name);
 	(void)pthread_mutex_lock(&agent->lock);
 	if (!found->host) {
-		await_end(agent, found);
-		if (found->stuck)
+		await_end(agent, session, found);
+		if (atomic_load(&session->ended))
+			err = rig_error_set(-ECANCELED, "the job has ended");
+		else if (found->stuck)
 			err = rig_error_set(
 			        -EBUSY, "%s could not be stopped: restart its machine's agent", name);
 		else if (found->holder == session)

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+
+#include "draw.h"
+#include "liar.h"
+#include "rig_remote.h"
+
+uint32_t liar_draw(struct liar *l, uint32_t below)
+{
+	return test_draw(&l->numbers, below);
+}
+
+bool liar_once_in(struct liar *l, uint32_t n)
+{
+	return !liar_draw(l, n);
+}
+
+uint64_t liar_edge(struct liar *l)
+{
+	static const uint64_t edges[] = {0, 1, 2, 63, 64, 255, 4095, 4096, 65535, 1 << 19, INT32_MAX,
+	        UINT32_MAX, UINT64_C(1) << 32, UINT64_C(1) << 60, UINT64_C(1) << 62, INT64_MAX,
+	        UINT64_C(1) << 63, UINT64_MAX - 1, UINT64_MAX};
+	uint32_t i = liar_draw(l, sizeof(edges) / sizeof(*edges) + 1);
+
+	return i < sizeof(edges) / sizeof(*edges)
+	               ? edges[i]
+	               : (uint64_t)liar_draw(l, UINT32_MAX) << 32 | liar_draw(l, UINT32_MAX);
+}
+
+/* Mostly below `below`, else an edge. */
+static uint64_t near(struct liar *l, uint32_t below)
+{
+	return liar_once_in(l, 24) ? liar_edge(l) : liar_draw(l, below);
+}
+
+static uint32_t device_of(struct liar *l)
+{
+	return (uint32_t)near(l, LIAR_DEVICES);
+}
+
+static uint64_t bytes_of(struct liar *l)
+{
+	static const uint64_t sizes[] = {1, 8, 64, 1000, 4096, 65536, 300000, 600000, 1 << 20};
+
+	return liar_once_in(l, 16) ? liar_edge(l) : sizes[liar_draw(l, sizeof(sizes) / sizeof(*sizes))];
+}
+
+static uint64_t value_of(struct liar *l)
+{
+	uint64_t *value = &l->values[liar_draw(l, LIAR_DEVICES)];
+
+	return liar_once_in(l, 16) ? liar_edge(l) : liar_once_in(l, 8) ? *value : ++*value;
+}
+
+static void put_noise(struct liar *l, struct rig_rmt_out *out, uint32_t most)
+{
+	uint32_t n = liar_draw(l, most);
+
+	while (n--)
+		rig_rmt_put8(out, (uint8_t)liar_draw(l, 256));
+}
+
+static void put_name(struct liar *l, struct rig_rmt_out *out, const char *right)
+{
+	static const char *const wrong[] = {
+	        "", "no such thing", "127.0.0.1:1", "%s%n", "0000:00:00.0", "sim", "/dev/null"};
+
+	rig_rmt_put_text(
+	        out, liar_once_in(l, 12) ? wrong[liar_draw(l, sizeof(wrong) / sizeof(*wrong))] : right);
+}
+
+/* ---- Work ---- */
+
+static struct rig_rmt_side side_of(struct liar *l)
+{
+	struct rig_rmt_side side = {.where = liar_once_in(l, 2) ? RIG_RMT_HERE : liar_draw(l, RIG_RMT_WHERES),
+	        .region = (uint32_t)near(l, 12),
+	        .offset = liar_once_in(l, 2) ? 0 : near(l, 5000),
+	        .pitch = liar_once_in(l, 2) ? 64 : near(l, 5000),
+	        .machine = (uint32_t)near(l, 3)};
+
+	side.ticket = (struct rig_rmt_ticket){(uint32_t)near(l, 4), liar_edge(l), liar_edge(l)};
+	return side;
+}
+
+static struct rig_rmt_part part_of(struct liar *l, uint32_t index)
+{
+	static uint32_t words[RIG_REMOTE_STEP_WORDS], after;
+	static const uint8_t params[64];
+	struct rig_rmt_part part = {.queue = (uint32_t)near(l, 2), .kind = liar_draw(l, 3)};
+
+	if (liar_once_in(l, 20))
+		part.kind = (uint32_t)liar_edge(l);
+	if (index && liar_once_in(l, 4)) {
+		after = liar_once_in(l, 8) ? (uint32_t)liar_edge(l) : liar_draw(l, index);
+		part.nafter = 1;
+		part.after = &after;
+	}
+	words[0] = (uint32_t)near(l, 4);
+	words[1] = (uint32_t)near(l, 3);
+	words[2] = liar_once_in(l, 8) ? liar_draw(l, 3) : 0;
+	words[3] = (uint32_t)near(l, 9);
+	words[4] = liar_once_in(l, 3) ? 1U << 30 : 0;
+	part.words = words;
+	part.nwords = liar_once_in(l, 8) ? liar_draw(l, RIG_REMOTE_STEP_WORDS) : RIG_REMOTE_STEP_WORDS;
+	part.dst = side_of(l);
+	part.src = side_of(l);
+	part.rows = liar_once_in(l, 3) ? near(l, 9) : 1;
+	part.row_bytes = bytes_of(l);
+	part.fill = liar_once_in(l, 4);
+	part.byte = 0x5a;
+	part.function = (uint32_t)near(l, 4);
+	for (int i = 0; i < 3; i++) {
+		part.block.groups[i] = liar_once_in(l, 6) ? (uint32_t)near(l, 5) : 1;
+		part.block.threads[i] = liar_once_in(l, 6) ? (uint32_t)near(l, 40) : 1;
+	}
+	part.nparams = liar_once_in(l, 2) ? 8 : liar_draw(l, sizeof(params));
+	part.params = params;
+	return part;
+}
+
+static void put_work(struct liar *l, struct rig_rmt_out *out)
+{
+	struct rig_rmt_part parts[3];
+	struct rig_rmt_work work = {.request = ++l->request,
+	        .device = device_of(l),
+	        .timed = liar_once_in(l, 3),
+	        .partial = liar_once_in(l, 9),
+	        .first = liar_once_in(l, 9) ? (uint32_t)liar_edge(l) : 0,
+	        .nwaits = liar_once_in(l, 4) ? liar_draw(l, 3) : 0,
+	        .nparts = liar_draw(l, 4),
+	        .parts = parts};
+	uint32_t i;
+
+	work.value =
+	        work.device < LIAR_DEVICES && !liar_once_in(l, 16) ? ++l->values[work.device] : value_of(l);
+	for (i = 0; i < work.nwaits; i++)
+		work.waits[i] = (struct rig_rmt_wait){device_of(l), near(l, 5)};
+	for (i = 0; i < work.nparts; i++)
+		parts[i] = part_of(l, i);
+	rig_rmt_work_put(out, &work);
+}
+
+/* ---- Rails ---- */
+
+static void put_rail(struct liar *l, struct rig_rmt_out *out)
+{
+	static const char *const providers[] = {"tcp", "tcp", "shm", "verbs", "sockets", ""};
+	static struct rig_remote_transfer t[2][4];
+	struct rig_rmt_rail r = {.op = 1 + liar_draw(l, RIG_RMT_RAIL_OPS - 1),
+	        .peer = liar_once_in(l, 2) ? RIG_RMT_HERE_PEER : (uint32_t)near(l, 3),
+	        .rail = near(l, 4),
+	        .name = "a liar",
+	        .nsend = liar_draw(l, 4),
+	        .nreceive = liar_draw(l, 4)};
+	uint32_t i;
+
+	(void)strcpy(r.provider, providers[liar_draw(l, sizeof(providers) / sizeof(*providers))]);
+	if (liar_once_in(l, 2))
+		r.nblob = liar_draw(l, RIG_RMT_BLOB + 1);
+	test_draw_bytes(&l->numbers, r.blob, r.nblob);
+	for (i = 0; i < 8; i++)
+		t[i / 4][i % 4] = (struct rig_remote_transfer){
+		        (int64_t)near(l, 999), (int64_t)near(l, 999), (int64_t)near(l, 999)};
+	rig_rmt_rail_put(out, &r, t[0], t[1]);
+}
+
+/* ---- Fields ----
+ * q request, mostly the next    d device    g region       i image, function  k kind of memory
+ * b bytes of memory, 64 bits    v value     r rail, 64     p part             o offset, 64
+ * n device's name               f function's name          a address of a machine
+ * t text    s bytes to the end  c code to the end          C bytes of code, 64
+ * 1 flag    2 a few, 32 bits    4 any, 32   8 any, 64      m milliseconds, few
+ * W work    R rail's request    x ticket    w machine */
+
+static void put_code(struct liar *l, struct rig_rmt_out *out)
+{
+	size_t before = out->used;
+
+	if (liar_once_in(l, 3))
+		put_noise(l, out, 3000);
+	else
+		rig_rmt_put_bytes(out, l->kernel, l->kernel_bytes);
+	l->code += out->used - before;
+}
+
+static void put_ticket(struct liar *l, struct rig_rmt_out *out)
+{
+	const struct rig_rmt_ticket ticket = {(uint32_t)near(l, 4), liar_edge(l), liar_edge(l)};
+
+	rig_rmt_ticket_put(out, &ticket);
+}
+
+static void put_number(struct liar *l, struct rig_rmt_out *out, char field)
+{
+	switch (field) {
+	case 'q':
+		rig_rmt_put32(out, liar_once_in(l, 12) ? (uint32_t)liar_edge(l) : ++l->request);
+		break;
+	case 'd':
+		rig_rmt_put32(out, device_of(l));
+		break;
+	case 'g':
+		rig_rmt_put32(out, (uint32_t)near(l, 12));
+		break;
+	case 'i':
+	case 'k':
+	case 'w':
+	case '2':
+		rig_rmt_put32(out, (uint32_t)near(l, 4));
+		break;
+	case 'm':
+		rig_rmt_put32(out, 1 + liar_draw(l, 40));
+		break;
+	case '4':
+		rig_rmt_put32(out, (uint32_t)liar_edge(l));
+		break;
+	case '1':
+		rig_rmt_put8(out, (uint8_t)near(l, 2));
+		break;
+	case 'b':
+		rig_rmt_put64(out, bytes_of(l));
+		break;
+	case 'v':
+		rig_rmt_put64(out, value_of(l));
+		break;
+	case 'r':
+	case 'p':
+		rig_rmt_put64(out, near(l, 4));
+		break;
+	case 'o':
+		rig_rmt_put64(out, liar_once_in(l, 2) ? 0 : near(l, 5000));
+		break;
+	case 'C':
+		rig_rmt_put64(out, liar_once_in(l, 12) ? liar_edge(l) : l->code);
+		l->code = 0;
+		break;
+	default:
+		rig_rmt_put64(out, liar_edge(l));
+	}
+}
+
+static void put_field(struct liar *l, struct rig_rmt_out *out, char field)
+{
+	switch (field) {
+	case 'n':
+		put_name(l, out, l->names[liar_draw(l, 4)]);
+		break;
+	case 'f':
+		put_name(l, out, "globals");
+		break;
+	case 'a':
+		put_name(l, out, l->peer);
+		break;
+	case 't':
+		put_name(l, out, "a reason");
+		break;
+	case 's':
+		put_noise(l, out, liar_once_in(l, 20) ? 200000 : 300);
+		break;
+	case 'c':
+		put_code(l, out);
+		break;
+	case 'x':
+		put_ticket(l, out);
+		break;
+	case 'W':
+		put_work(l, out);
+		break;
+	case 'R':
+		put_rail(l, out);
+		break;
+	default:
+		put_number(l, out, field);
+	}
+}
+
+void liar_fields(struct liar *l, struct rig_rmt_out *out, const char *fields)
+{
+	for (; *fields; fields++)
+		put_field(l, out, *fields);
+}
+
+/* ---- Messages ---- */
+
+struct message {
+	uint8_t kind;
+	uint8_t often;
+	const char *fields;
+};
+
+static const struct message of_controller[] = {
+        {RIG_RMT_OPEN, 4, "qn"},
+        {RIG_RMT_ALLOC, 12, "qdkb"},
+        {RIG_RMT_FREE, 4, "dg"},
+        {RIG_RMT_MAP_PEER, 6, "qddg"},
+        {RIG_RMT_CODE, 5, "dc"},
+        {RIG_RMT_LOAD, 5, "qdC"},
+        {RIG_RMT_ENTRY, 5, "qdif"},
+        {RIG_RMT_UNLOAD, 2, "di"},
+        {RIG_RMT_CHECK, 6, "W"},
+        {RIG_RMT_SUBMIT, 16, "W"},
+        {RIG_RMT_DATA, 8, "dvos"},
+        {RIG_RMT_PING, 3, "q"},
+        {RIG_RMT_LIST, 3, "q"},
+        {RIG_RMT_BEAT, 1, ""},
+        {RIG_RMT_STOP, 2, "qd1t"},
+        {RIG_RMT_LINK, 2, "qwam"},
+        {RIG_RMT_RAIL, 8, "qR"},
+        {RIG_RMT_MAP_RAIL, 4, "qdr1"},
+        {RIG_RMT_FETCH, 6, "2wdgoobp1"},
+        /* Not a controller's, or not now. */
+        {RIG_RMT_JOIN, 1, "4888884tw"},
+        {RIG_RMT_ANSWER, 1, "q4ts"},
+        {RIG_RMT_TICKET, 1, "dv2x"},
+        {RIG_RMT_VOID, 1, "2"},
+        {RIG_RMT_REACHED, 1, "dv1"},
+        {RIG_RMT_LOST, 1, "dt"},
+        {RIG_RMT_FETCHED, 1, "2bos"},
+        {RIG_RMT_CLAIM, 1, "2bx"},
+        {RIG_RMT_UNCLAIM, 1, "2"},
+        {RIG_RMT_FAILED, 1, "wt"},
+        {RIG_RMT_CLOSE, 1, ""},
+        {RIG_RMT_KINDS, 1, "s"},
+};
+
+static const struct message of_agent[] = {
+        {RIG_RMT_ANSWER, 12, "q2t888"},
+        {RIG_RMT_DATA, 12, "dvos"},
+        {RIG_RMT_TICKET, 10, "dv2x"},
+        {RIG_RMT_VOID, 6, "2"},
+        {RIG_RMT_REACHED, 10, "dv1"},
+        {RIG_RMT_LOST, 2, "dt"},
+        {RIG_RMT_FAILED, 1, "wt"},
+        {RIG_RMT_BEAT, 4, ""},
+        {RIG_RMT_SUBMIT, 1, "W"},
+        {RIG_RMT_FETCHED, 1, "2bos"},
+        {RIG_RMT_CLOSE, 1, ""},
+        {RIG_RMT_KINDS, 1, "s"},
+};
+
+static const struct message *pick(struct liar *l, const struct message *from, size_t n)
+{
+	uint32_t all = 0, at;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		all += from[i].often;
+	at = liar_draw(l, all);
+	for (i = 0; at >= from[i].often; i++)
+		at -= from[i].often;
+	return &from[i];
+}
+
+static void spoil(struct liar *l, struct rig_rmt_out *out)
+{
+	switch (liar_draw(l, 3)) {
+	case 0:
+		if (out->used)
+			out->at[liar_draw(l, (uint32_t)out->used)] ^= (uint8_t)(1 + liar_draw(l, 255));
+		break;
+	case 1:
+		out->used = out->used ? liar_draw(l, (uint32_t)out->used) : 0;
+		break;
+	default:
+		put_noise(l, out, 20);
+	}
+}
+
+static uint8_t make(struct liar *l, const struct message *message, struct rig_rmt_out *out)
+{
+	liar_fields(l, out, message->fields);
+	if (liar_once_in(l, 40))
+		spoil(l, out);
+	return message->kind;
+}
+
+uint8_t liar_controller(struct liar *l, struct rig_rmt_out *out)
+{
+	return make(l, pick(l, of_controller, sizeof(of_controller) / sizeof(*of_controller)), out);
+}
+
+uint8_t liar_agent(struct liar *l, struct rig_rmt_out *out)
+{
+	return make(l, pick(l, of_agent, sizeof(of_agent) / sizeof(*of_agent)), out);
+}
+
+int liar_send(struct rig_rmt_chan *chan, uint8_t kind, struct rig_rmt_out *out)
+{
+	int err = out->bad ? -ENOMEM : rig_rmt_chan_send(chan, kind, out->at, out->used, NULL, 0);
+
+	rig_rmt_out_free(out);
+	return err;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Controllers that have the key and lie, against a real agent: whatever they say, in whatever order, the
+ * agent lives, stays small, shows nobody another job's bytes and serves the next honest job; and a job beside
+ * them notices nothing. RIG_HOSTILE says how many messages, RIG_HOSTILE_SEED from which numbers.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "liar.h"
+#include "remote_support.h"
+
+enum {
+	MESSAGES = 4000,
+	SESSION = 120,     /* messages of a liar, at most */
+	HONEST_EVERY = 16, /* liars */
+	SILENCE_MS = 2000,
+	DIAL_MS = 20000,
+	SECRET = 64 << 10,
+	MARK = 16,                                     /* bytes of the secret that would be noticed */
+	GROWTH = SYS_ASAN || SYS_TSAN ? 3 << 10 : 768, /* MiB that an agent may grow by */
+};
+#define DATA_LIMIT (UINT64_C(2) << 30)
+
+static struct agent_process agent;
+static struct rig_rmt_key key;
+static uint8_t secret[SECRET];
+static uint8_t *kernel;
+static size_t kernel_bytes;
+
+/* ---- The agent, from outside ---- */
+
+/* What it asks for beyond this is refused, as on a machine that has no more. Sanitizers map far more. */
+static int limit_data(void *arg)
+{
+	const struct rlimit limit = {DATA_LIMIT, DATA_LIMIT};
+
+	(void)arg;
+	return SYS_ASAN || SYS_TSAN ? 0 : setrlimit(RLIMIT_DATA, &limit);
+}
+
+/* MiB of it that are in memory. */
+static long agent_size(void)
+{
+	char path[64], line[256];
+	long kib = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)agent.process.pid);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f))
+		(void)sscanf(line, "VmRSS: %ld", &kib);
+	if (f)
+		(void)fclose(f);
+	return kib < 0 ? -1 : kib >> 10;
+}
+
+static void assert_alive(unsigned session)
+{
+	int status;
+
+	if (waitpid(agent.process.pid, &status, WNOHANG))
+		fail_msg("session %u: the agent ended (%#x)", session, status);
+}
+
+/* ---- Honest jobs ---- */
+
+struct honest {
+	struct rig_remote_job *job;
+	struct rig_device *d;
+	struct rig_buffer *b;
+};
+
+static void honest_begin(struct honest *h, const char *device)
+{
+	const struct rig_remote_options options = {.version = RIG_EDGE_VERSION};
+
+	h->job = remote_connect(&agent, 1, &options);
+	h->d = remote_open(h->job, device, &agent);
+	h->b = sys_buffer(h->d, RIG_DEVICE, SECRET);
+	sys_ok(rig_buffer_write(h->b, 0, secret, SECRET));
+}
+
+static void honest_check(struct honest *h)
+{
+	static uint8_t got[SECRET];
+
+	sys_ok(rig_buffer_read(h->b, 0, got, SECRET));
+	assert_memory_equal(got, secret, SECRET);
+	sys_device_works(h->d);
+}
+
+static void honest_end(struct honest *h)
+{
+	rig_buffer_put(h->b);
+	sys_close(h->d);
+	rig_remote_close(h->job);
+}
+
+/* ---- Liars ---- */
+
+struct session {
+	struct liar liar;
+	struct rig_rmt_chan *chan;
+	pthread_t reader;
+	bool shown; /* bytes of the honest job came */
+};
+
+static void *read_all(void *arg)
+{
+	struct session *s = arg;
+	const uint8_t *bytes;
+	uint8_t kind;
+	size_t n, at;
+
+	while (!rig_rmt_chan_recv(s->chan, &kind, &bytes, &n))
+		for (at = 0; at < SECRET; at += SECRET / 16)
+			s->shown |= memmem(bytes, n, secret + at, MARK) != NULL;
+	return NULL;
+}
+
+static int join(struct session *s)
+{
+	struct rig_rmt_join join = {.role = RIG_RMT_CONTROLLER, .silence_ms = SILENCE_MS, .machine = "0"};
+	struct rig_rmt_out out = {0};
+	struct liar *l = &s->liar;
+
+	if (rig_rmt_chan_dial(agent.name, &key, DIAL_MS, SILENCE_MS, &s->chan))
+		fail_msg("the agent lets nobody in any more: %s", rig_error());
+	join.token[0] = (uint8_t)liar_draw(l, 4);
+	if (liar_once_in(l, 20))
+		join.role = (uint32_t)liar_edge(l);
+	if (liar_once_in(l, 20))
+		join.silence_ms = (uint32_t)liar_edge(l);
+	if (liar_once_in(l, 20))
+		(void)strcpy(join.machine, "-1");
+	rig_rmt_join_put(&out, &join);
+	return liar_send(s->chan, RIG_RMT_JOIN, &out);
+}
+
+static int open_some(struct session *s)
+{
+	struct rig_rmt_out out = {0};
+	int err = 0;
+
+	for (unsigned i = 0; i < LIAR_DEVICES && !err; i++) {
+		if (i && liar_once_in(&s->liar, 3))
+			continue;
+		rig_rmt_put32(&out, ++s->liar.request);
+		rig_rmt_put_text(&out, s->liar.names[liar_once_in(&s->liar, 8) ? 1 : 0]);
+		err = liar_send(s->chan, RIG_RMT_OPEN, &out);
+	}
+	return err;
+}
+
+/* The messages that it could send before the agent had enough of it. */
+static unsigned lie(struct session *s)
+{
+	unsigned most = 1 + liar_draw(&s->liar, SESSION), n;
+	struct rig_rmt_out none = {0};
+
+	for (n = 0; n < most; n++) {
+		struct rig_rmt_out out = {0};
+		uint8_t kind = liar_controller(&s->liar, &out);
+
+		if (liar_send(s->chan, kind, &out))
+			break;
+	}
+	if (liar_once_in(&s->liar, 2))
+		(void)liar_send(s->chan, RIG_RMT_CLOSE, &none);
+	return n;
+}
+
+/* One connection from its proof to its end; one in eight never takes what it is sent. */
+static unsigned run_liar(uint64_t seed)
+{
+	struct session s = {.liar = {.numbers = seed * UINT64_C(0x9E3779B97F4A7C15),
+	                            .names = {"CPU", "RVX1:0", "CPU", "RVX1:1"},
+	                            .peer = agent.name,
+	                            .kernel = kernel,
+	                            .kernel_bytes = kernel_bytes}};
+	bool reads = !liar_once_in(&s.liar, 8);
+	unsigned n = 0;
+	int err = join(&s);
+
+	if (reads)
+		assert_int_equal(pthread_create(&s.reader, NULL, read_all, &s), 0);
+	if (!err && !open_some(&s))
+		n = lie(&s);
+	rig_rmt_chan_shut(s.chan);
+	if (reads)
+		(void)pthread_join(s.reader, NULL);
+	rig_rmt_chan_free(s.chan);
+	if (s.shown)
+		fail_msg("seed %llu: another job's bytes were sent", (unsigned long long)seed);
+	return n + 1;
+}
+
+static uint64_t setting(const char *name, uint64_t otherwise)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+static void an_agent_serves_honest_jobs_whatever_liars_say(void **state)
+{
+	uint64_t messages = setting("RIG_HOSTILE", MESSAGES), seed = setting("RIG_HOSTILE_SEED", 1), sent = 0;
+	long before, size, most = 0;
+	struct honest beside, next;
+	unsigned i;
+
+	(void)state;
+	honest_begin(&beside, "RVX1:1");
+	before = agent_size();
+	for (i = 0; sent < messages; i++) {
+		sent += run_liar(seed + i);
+		assert_alive(i);
+		size = agent_size();
+		most = size > most ? size : most;
+		if (size > before + GROWTH)
+			fail_msg("session %u: the agent has grown from %ld to %ld MiB", i, before, size);
+		if (i % HONEST_EVERY)
+			continue;
+		honest_begin(&next, "RVX1:0");
+		honest_check(&next);
+		honest_end(&next);
+	}
+	honest_check(&beside);
+	honest_end(&beside);
+	print_message("%u liars, %llu messages; the agent had %ld MiB at first and %ld at most\n", i,
+	        (unsigned long long)sent, before, most);
+}
+
+/* ---- The world ---- */
+
+static int start(void **state)
+{
+	const struct sys_before before = {limit_data, NULL};
+	char command[1024];
+	size_t i;
+
+	if (sys_setup(state))
+		return -1;
+	(void)signal(SIGPIPE, SIG_IGN);
+	kernel_bytes = sys_kernel_bytes("globals", &kernel);
+	for (i = 0; i < SECRET; i++)
+		secret[i] = (uint8_t)(i * 167 + i / 256 * 13 + 91);
+	snprintf(command, sizeof(command),
+	        SYS_BUILD "/tools/rig-agent --key %s --listen 127.0.0.1:0 sim:mem=64M sim:mem=64M",
+	        remote_key());
+	remote_agent_before(&agent, command, &before);
+	return rig_rmt_key_read(remote_key(), &key);
+}
+
+static int end(void **state)
+{
+	remote_agent_end(&agent);
+	free(kernel);
+	return sys_teardown(state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(an_agent_serves_honest_jobs_whatever_liars_say)};
+
+	return cmocka_run_group_tests(tests, start, end);
+}
