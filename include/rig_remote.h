@@ -144,7 +144,8 @@ enum rig_remote_step {
 };
 
 /* A machine's "CPU" proxy runs RIG_WORDS on its queue: steps of so many words. A submission with steps has no
-   other parts. So work on a machine follows a rail, and a rail work, with nobody here between. */
+   other parts. So work on a machine follows a rail, and a rail work, with nobody here between. A submit keeps
+   the rails that its steps name until the steps are done: the program may put them meanwhile. */
 #define RIG_REMOTE_STEP_WORDS 5u
 
 static inline void rig_remote_step(uint32_t words[RIG_REMOTE_STEP_WORDS], enum rig_remote_step step,
@@ -165,6 +166,11 @@ static inline void rig_remote_step(uint32_t words[RIG_REMOTE_STEP_WORDS], enum r
  */
 RIG_API int rig_remote_rail_area(struct rig_remote_job *job, const struct rig_remote_rail *rail,
         uint32_t machine, bool inbound, struct rig_remote_area *area);
+
+/* The same of the end's counts (enum rig_remote_count), where a device there may wait for one or look at it.
+   -ENOENT: the rail has no end there. */
+RIG_API int rig_remote_rail_counts(struct rig_remote_job *job, const struct rig_remote_rail *rail,
+        uint32_t machine, struct rig_remote_area *area);
 
 /* The machine's clock: its nanoseconds less this one's, and by how much that may be off. It asks nothing, and
    answers after the job's failure too. -EINVAL: no such machine; -ECONNABORTED: in a child of fork. */

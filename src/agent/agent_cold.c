@@ -146,16 +146,21 @@ static int do_map_peer(struct device *d, struct rig_rmt_in *in, struct rig_rmt_o
 static int do_map_rail(struct device *d, struct rig_rmt_in *in, struct rig_rmt_out *out)
 {
 	uint64_t rail = rig_rmt_get64(in);
-	bool inbound = rig_rmt_get8(in) == 1;
-	const struct rig_remote_end *end = rig_rmt_in_end(in) ? NULL : rails_end_of(d->session, rail);
-	struct kept_region mapped = {.end = end};
+	uint8_t kind = rig_rmt_get8(in);
+	const struct rig_remote_end *end;
+	struct kept_region mapped = {0};
 	const struct rig_remote_area *area;
 	const char *fault = NULL;
 	int answer;
 
+	if (rig_rmt_in_end(in) || kind >= RIG_RMT_AREAS)
+		return MALFORMED;
+	mapped.end = end = rails_end_of(d->session, rail);
 	if (!end)
 		return rig_error_set(-ENOTSUP, "the machine has no end of rail %" PRIu64, rail);
-	area = inbound ? &end->inbound : &end->outbound;
+	area = kind == RIG_RMT_COUNTS    ? &end->counts
+	       : kind == RIG_RMT_INBOUND ? &end->inbound
+	                                 : &end->outbound;
 	mapped.bytes = area->bytes;
 	(void)rig_error_set(0, "%s", "");
 	answer = area->bytes && d->facts.maps_host

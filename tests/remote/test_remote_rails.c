@@ -54,6 +54,18 @@ static struct rig_point submit_step(struct rig_device *cpu, enum rig_remote_step
 	return point;
 }
 
+static struct rig_buffer *counts_buffer(struct rig_remote_job *job, struct rig_device *d,
+        const struct rig_remote_rail *rail, uint32_t machine)
+{
+	struct rig_remote_area area;
+	struct rig_buffer *b;
+
+	sys_ok(rig_remote_rail_counts(job, rail, machine, &area));
+	sys_ok(rig_buffer_of_host(d, area.at, area.bytes, &b));
+	assert_null(rig_buffer_host(b));
+	return b;
+}
+
 static struct rig_buffer *area_buffer(struct rig_remote_job *job, struct rig_device *d,
         const struct rig_remote_rail *rail, uint32_t machine, bool inbound)
 {
@@ -161,6 +173,71 @@ static void two_machines_pass_bytes_to_each_other(void **state)
 		sys_close(board[i]);
 		sys_close(cpu[i]);
 	}
+	rig_remote_close(job);
+}
+
+/* Who made the rail may put it at once: the steps keep its ends, also while they wait for work before. */
+static void steps_keep_the_rail_that_they_name(void **state)
+{
+	struct rig_remote_job *job = remote_connect(agents, 2, NULL);
+	struct rig_device *cpu[2];
+	const struct rig_remote_host *host[2];
+	const struct rig_remote_rail *rail, *gate;
+	struct rig_point arrived, begun, open;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		cpu[i] = remote_open(job, "CPU", &agents[i]);
+		host[i] = remote_host(cpu[i]);
+	}
+	sys_ok(host[0]->rail(host[0]->self, host[1], &one, 1, NULL, 0, &rail));
+	sys_ok(host[1]->rail(host[1]->self, NULL, NULL, 0, &one, 1, &gate));
+	/* One is in the queue there; the other here, as it follows another machine's work. */
+	open = submit_step(cpu[1], RIG_REMOTE_AWAIT_ARRIVED, gate, 1, NULL);
+	arrived = submit_step(cpu[1], RIG_REMOTE_AWAIT_ARRIVED, rail, 1, NULL);
+	begun = submit_step(cpu[0], RIG_REMOTE_ADVANCE, rail, 1, &open);
+	rig_remote_rail_put(rail);
+	gate->local->ready(gate->local->ready_arg, 1);
+	sys_ok(rig_wait(begun));
+	sys_ok(rig_wait(arrived));
+	rig_remote_rail_put(gate);
+	for (i = 0; i < 2; i++)
+		sys_close(cpu[i]);
+	rig_remote_close(job);
+}
+
+static void a_board_looks_at_the_counts_of_its_machines_end(void **state)
+{
+	struct rig_remote_job *job = remote_connect(agents, 1, NULL);
+	struct rig_device *cpu = remote_open(job, "CPU", &agents[0]);
+	struct rig_device *board = remote_open(job, "RVX1:0", &agents[0]);
+	const struct rig_remote_host *host = remote_host(cpu);
+	const struct rig_remote_rail *rail;
+	struct rig_buffer *counts, *seen;
+	struct rig_remote_area area;
+	struct sys_launch look;
+	struct rig_point point;
+	uint64_t count = 0;
+
+	(void)state;
+	sys_ok(host->rail(host->self, NULL, &one, 1, NULL, 0, &rail));
+	assert_int_equal(rig_remote_rail_counts(job, rail, 1, &area), -ENOENT);
+	counts = counts_buffer(job, board, rail, 0);
+	seen = sys_buffer(board, RIG_DEVICE, sizeof(count));
+	point = submit_step(cpu, RIG_REMOTE_ADVANCE, rail, 1, NULL);
+	point = submit_step(cpu, RIG_REMOTE_AWAIT_SENT, rail, 1, &point);
+	sys_copy_make(&look, counts, RIG_REMOTE_SENT, seen, 0, sizeof(count));
+	sys_ok(rig_submit(look.submission, look.run, &point, 1, NULL));
+	sys_ok(rig_buffer_read(seen, 0, &count, sizeof(count)));
+	assert_int_equal(count, 1);
+	sys_launch_end(&look);
+	rig_buffer_put(seen);
+	/* The region keeps the end, as one of an area does. */
+	rig_remote_rail_put(rail);
+	rig_buffer_put(counts);
+	sys_close(board);
+	sys_close(cpu);
 	rig_remote_close(job);
 }
 
@@ -568,6 +645,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(bytes_go_out_by_a_rail_and_come_back_with_nobody_between),
 	        cmocka_unit_test(two_machines_pass_bytes_to_each_other),
+	        cmocka_unit_test(steps_keep_the_rail_that_they_name),
+	        cmocka_unit_test(a_board_looks_at_the_counts_of_its_machines_end),
 	        cmocka_unit_test(each_proxy_declares_what_it_is),
 	        cmocka_unit_test(a_devices_id_is_what_its_machine_numbers_it),
 	        cmocka_unit_test(a_rail_ends_with_its_last_put_and_memory_in_use_stays),

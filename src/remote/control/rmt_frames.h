@@ -63,6 +63,12 @@ enum {
 #define RIG_RMT_LOCAL_BYTES  (UINT64_C(256) << 20)
 #define RIG_RMT_BINARY_BYTES (UINT64_C(256) << 20)
 
+/* Memory of a rail's end, as MAP_RAIL names it. */
+enum rig_rmt_area { RIG_RMT_OUTBOUND, RIG_RMT_INBOUND, RIG_RMT_COUNTS, RIG_RMT_AREAS };
+
+/* The counts are a page of their own. */
+enum { RIG_RMT_COUNTS_BYTES = 4096 };
+
 struct rig_rmt_join {
 	uint32_t role;
 	uint8_t token[RIG_RMT_TOKEN];

@@ -24,6 +24,7 @@ enum {
 };
 
 struct proxy;
+struct made; /* a rail of the job's */
 
 struct rig_rmt_request {
 	struct rig_rmt_request *next;
@@ -154,7 +155,11 @@ void rig_rmt_rails_end(struct rig_remote_job *job);
 void rig_rmt_rails_free(struct rig_remote_job *job);
 /* Whether these are pages that stand for an area of a rail on that machine. */
 bool rig_rmt_rails_window(
-        struct rig_rmt_machine *m, const void *at, uint64_t bytes, uint64_t *rail, bool *inbound);
+        struct rig_rmt_machine *m, const void *at, uint64_t bytes, uint64_t *rail, enum rig_rmt_area *area);
+/* The rail of that number, of which the ends stay for work under way; NULL: there is none. */
+struct made *rig_rmt_rails_keep(struct rig_remote_job *job, uint64_t id);
+/* May ask agents: not for readers, nor with a lock. */
+void rig_rmt_rails_let(struct made *made);
 void rig_rmt_rails_host(struct rig_rmt_machine *m, struct rig_remote_host *host);
 
 /* rmt_parcels.c: any thread, with no lock of a proxy's, as who is told takes it. */

@@ -7,28 +7,31 @@
 
 #include "rmt_rails_private.h"
 
+static const char *const area_names[] = {"outbound area", "inbound area", "counts"};
+
 /* With the list's lock. */
-static size_t area_bytes(const struct rig_rmt_rails *rails, uint64_t id, uint32_t machine, bool inbound)
+static size_t area_bytes(
+        const struct rig_rmt_rails *rails, uint64_t id, uint32_t machine, enum rig_rmt_area area)
 {
-	const struct made *made;
+	const struct made *made = rig_rmt_rails_find(rails, id);
 	unsigned i;
 
-	for (made = rails->made; made && made->id != id; made = made->next)
-		;
 	for (i = 0; made && i < 2; i++)
 		if (made->machine[i] == machine)
-			return inbound ? made->inbound[i] : made->outbound[i];
+			return area == RIG_RMT_COUNTS    ? RIG_RMT_COUNTS_BYTES
+			       : area == RIG_RMT_INBOUND ? made->inbound[i]
+			                                 : made->outbound[i];
 	return 0;
 }
 
 /* With the list's lock: the one made before, or a new one; NULL: no address space. */
 static struct window *get_window(
-        struct rig_rmt_rails *rails, uint64_t id, uint32_t machine, bool inbound, size_t bytes)
+        struct rig_rmt_rails *rails, uint64_t id, uint32_t machine, enum rig_rmt_area area, size_t bytes)
 {
 	struct window *w;
 
 	for (w = rails->windows; w; w = w->next)
-		if (w->rail == id && w->machine == machine && w->inbound == inbound)
+		if (w->rail == id && w->machine == machine && w->area == area)
 			return w;
 	w = calloc(1, sizeof(*w));
 	if (!w)
@@ -40,36 +43,48 @@ static struct window *get_window(
 	}
 	w->rail = id;
 	w->machine = machine;
-	w->inbound = inbound;
+	w->area = area;
 	w->bytes = bytes;
 	w->next = rails->windows;
 	rails->windows = w;
 	return w;
 }
 
-int rig_remote_rail_area(struct rig_remote_job *job, const struct rig_remote_rail *rail, uint32_t machine,
-        bool inbound, struct rig_remote_area *area)
+static int find_area(struct rig_remote_job *job, const struct rig_remote_rail *rail, uint32_t machine,
+        enum rig_rmt_area kind, struct rig_remote_area *area)
 {
 	struct rig_rmt_rails *rails = job->rails;
 	struct window *w = NULL;
 	size_t bytes;
 
 	(void)pthread_mutex_lock(&rails->list_lock);
-	bytes = area_bytes(rails, rail->id, machine, inbound);
+	bytes = area_bytes(rails, rail->id, machine, kind);
 	if (bytes)
-		w = get_window(rails, rail->id, machine, inbound, bytes);
+		w = get_window(rails, rail->id, machine, kind, bytes);
 	(void)pthread_mutex_unlock(&rails->list_lock);
 	if (!bytes)
-		return rig_error_set(-ENOENT, "rail %" PRIu64 " has no %s area on machine %" PRIu32, rail->id,
-		        inbound ? "inbound" : "outbound", machine);
+		return rig_error_set(-ENOENT, "rail %" PRIu64 " has no %s on machine %" PRIu32, rail->id,
+		        area_names[kind], machine);
 	if (!w)
 		return rig_error_set(-ENOMEM, "no address space for a window of %zu bytes", bytes);
 	*area = (struct rig_remote_area){w->at, w->bytes};
 	return 0;
 }
 
+int rig_remote_rail_area(struct rig_remote_job *job, const struct rig_remote_rail *rail, uint32_t machine,
+        bool inbound, struct rig_remote_area *area)
+{
+	return find_area(job, rail, machine, inbound ? RIG_RMT_INBOUND : RIG_RMT_OUTBOUND, area);
+}
+
+int rig_remote_rail_counts(struct rig_remote_job *job, const struct rig_remote_rail *rail, uint32_t machine,
+        struct rig_remote_area *area)
+{
+	return find_area(job, rail, machine, RIG_RMT_COUNTS, area);
+}
+
 bool rig_rmt_rails_window(
-        struct rig_rmt_machine *m, const void *at, uint64_t bytes, uint64_t *rail, bool *inbound)
+        struct rig_rmt_machine *m, const void *at, uint64_t bytes, uint64_t *rail, enum rig_rmt_area *area)
 {
 	struct rig_rmt_rails *rails = m->job->rails;
 	const struct window *w;
@@ -80,7 +95,7 @@ bool rig_rmt_rails_window(
 		;
 	if (w) {
 		*rail = w->rail;
-		*inbound = w->inbound;
+		*area = w->area;
 	}
 	(void)pthread_mutex_unlock(&rails->list_lock);
 	return w != NULL;

@@ -93,20 +93,72 @@ static int make_ends(struct rig_rmt_rails *rails, const struct wanted *w, const 
 	return err;
 }
 
-/* The rail's last put, anywhere. An end here tells the other by itself, when it goes too. */
-static void released(void *owner)
+/* Nobody has it any more. An end here tells the other by itself, when it goes too. */
+static void end_rail(struct made *made)
 {
-	struct made *made = owner;
 	struct rig_remote_job *job = made->job;
 
-	if (!made->local) {
+	if (made->end) {
+		rig_remote_end_put(made->end);
+	} else {
 		drop_there(&job->machines[made->machine[0]], made->id);
 		drop_there(&job->machines[made->machine[1]], made->id);
 	}
 	rig_rmt_job_put(job);
 }
 
-static struct made *note_rail(struct rig_rmt_rails *rails, const struct wanted *w)
+/* The rail's last put, anywhere. */
+static void released(void *owner)
+{
+	struct made *made = owner;
+	pthread_mutex_t *lock = &made->job->rails->list_lock;
+	bool over;
+
+	(void)pthread_mutex_lock(lock);
+	made->released = true;
+	over = !made->uses;
+	(void)pthread_mutex_unlock(lock);
+	if (over)
+		end_rail(made);
+}
+
+struct made *rig_rmt_rails_find(const struct rig_rmt_rails *rails, uint64_t id)
+{
+	struct made *made;
+
+	for (made = rails->made; made && made->id != id; made = made->next)
+		;
+	return made;
+}
+
+struct made *rig_rmt_rails_keep(struct rig_remote_job *job, uint64_t id)
+{
+	struct made *made;
+
+	(void)pthread_mutex_lock(&job->rails->list_lock);
+	made = rig_rmt_rails_find(job->rails, id);
+	if (made && made->released)
+		made = NULL;
+	if (made)
+		made->uses++;
+	(void)pthread_mutex_unlock(&job->rails->list_lock);
+	return made;
+}
+
+void rig_rmt_rails_let(struct made *made)
+{
+	pthread_mutex_t *lock = &made->job->rails->list_lock;
+	bool over;
+
+	(void)pthread_mutex_lock(lock);
+	over = --made->uses == 0 && made->released;
+	(void)pthread_mutex_unlock(lock);
+	if (over)
+		end_rail(made);
+}
+
+static struct made *note_rail(
+        struct rig_rmt_rails *rails, const struct wanted *w, const struct rig_remote_end *local)
 {
 	struct made *made = calloc(1, sizeof(*made));
 
@@ -114,7 +166,7 @@ static struct made *note_rail(struct rig_rmt_rails *rails, const struct wanted *
 		return NULL;
 	made->job = w->a->job;
 	made->id = w->id;
-	made->local = !w->b;
+	made->end = rig_remote_end_get(local);
 	made->machine[0] = w->a->index;
 	made->machine[1] = w->b ? w->b->index : RIG_RMT_HERE_PEER;
 	made->outbound[0] = 2 * rig_remote_copy_bytes(w->send, w->nsend, false);
@@ -142,7 +194,7 @@ static int make(struct rig_rmt_rails *rails, struct wanted *w, const struct rig_
 	err = make_ends(rails, w, &local);
 	if (err)
 		return err;
-	made = note_rail(rails, w);
+	made = note_rail(rails, w, local);
 	if (made)
 		rig_rmt_job_get(made->job);
 	err = made ? rig_remote_rail_make(w->id, local, released, made, rail)

@@ -14,7 +14,7 @@ struct window {
 	struct window *next;
 	uint64_t rail;
 	uint32_t machine;
-	bool inbound;
+	enum rig_rmt_area area;
 	void *at;
 	size_t bytes;
 };
@@ -24,7 +24,9 @@ struct made {
 	struct made *next;
 	struct rig_remote_job *job;
 	uint64_t id;
-	bool local; /* the other end is here */
+	const struct rig_remote_end *end; /* the one that is here, until it is over; NULL: none */
+	uint32_t uses;                    /* by work under way */
+	bool released;                    /* by who made it: with the last use it is over */
 	uint32_t machine[2];
 	size_t outbound[2], inbound[2]; /* bytes of the areas of each */
 };
@@ -56,6 +58,9 @@ void rig_rmt_rail_set_blob(struct rig_rmt_rail *r, const struct rig_rail_blob *b
 int rig_rmt_rails_link_machines(
         struct rig_rmt_rails *rails, struct rig_rmt_machine *a, struct rig_rmt_machine *b);
 int rig_rmt_rails_link_here(struct rig_rmt_rails *rails, struct rig_rmt_machine *m);
+
+/* rmt_rails.c: with the list's lock; NULL: none of that number. */
+struct made *rig_rmt_rails_find(const struct rig_rmt_rails *rails, uint64_t id);
 
 /* rmt_rail_windows.c */
 void rig_rmt_rails_free_windows(struct rig_rmt_rails *rails);

@@ -100,21 +100,12 @@ static void stop_there(struct proxy *p, const char *reason)
 	rig_rmt_out_free(&out);
 }
 
-static void drop(struct value *v)
-{
-	while (v) {
-		struct value *next = v->next;
-
-		rig_rmt_value_free(v);
-		v = next;
-	}
-}
-
 /* The word is raised once the agent has stopped the device, or, where the job is over, once nothing more can
    come: then the agent stops it as soon as it notices. */
 static void cold_stop(void *device, const char *reason)
 {
 	struct proxy *p = device;
+	struct value *queue, *flight, *spent;
 
 	(void)pthread_mutex_lock(&p->lock);
 	p->quit = true;
@@ -126,14 +117,18 @@ static void cold_stop(void *device, const char *reason)
 	/* With nothing between, as an agent that was not asked may still want a parcel. */
 	rig_rmt_proxy_await_parcels(p);
 	p->stopped = true;
-	drop(p->queue);
-	drop(p->flight);
-	p->queue = p->flight = NULL;
+	queue = p->queue;
+	flight = p->flight;
+	spent = p->spent;
+	p->queue = p->flight = p->spent = NULL;
 	p->queue_tail = &p->queue;
 	p->flight_tail = &p->flight;
 	rig_word_raise(p->word, p->submitted);
 	(void)pthread_cond_broadcast(&p->moved);
 	(void)pthread_mutex_unlock(&p->lock);
+	rig_rmt_values_free(queue);
+	rig_rmt_values_free(flight);
+	rig_rmt_values_free(spent);
 }
 
 static void unlist(struct proxy *p)

@@ -72,6 +72,8 @@ struct value {
 	bool busy, done;   /* being sent; off the flight */
 	uint32_t *numbers; /* after lists and words */
 	uint8_t *params;
+	struct made **rails; /* that its steps name */
+	uint32_t nrails;
 };
 
 /* Measures of a timed value, until they are asked for. */
@@ -102,9 +104,10 @@ struct proxy {
 	pthread_t worker;
 	bool sending, quit, stopped;
 	struct value *queue, **queue_tail, *flight, **flight_tail;
-	uint32_t nvalues;  /* in both */
-	uint32_t nparcels; /* of all values, not resolved */
-	uint64_t bytes;    /* of local sides, in both */
+	struct value *spent; /* values that keep rails, until the worker lets those go */
+	uint32_t nvalues;    /* in both */
+	uint32_t nparcels;   /* of all values, not resolved */
+	uint64_t bytes;      /* of local sides, in both */
 	uint64_t submitted;
 	_Atomic uint64_t sent; /* the last value sent */
 	struct measured *measured;
@@ -145,7 +148,13 @@ int rig_rmt_unload(void *device, void *image, const char **fault);
 /* NULL: no memory. */
 struct value *rig_rmt_value_make(struct proxy *p, uint64_t number, const struct rig_part *parts,
         uint32_t nparts, const struct rig_run *run);
+/* Keeps the rails that the steps name. -ENOMEM. */
+int rig_rmt_value_keep(struct proxy *p, struct value *v);
+/* May ask agents, where it keeps rails. */
 void rig_rmt_value_free(struct value *v);
+void rig_rmt_values_free(struct value *first);
+/* With the lock: the value is over. */
+void rig_rmt_value_end(struct proxy *p, struct value *v);
 /* How many pieces a copy goes in where its bytes go by parcels; 1: it is none. */
 uint32_t rig_rmt_pieces_of(const struct rig_part *parts, uint32_t nparts, const struct rig_run *run);
 

@@ -199,14 +199,79 @@ struct value *rig_rmt_value_make(struct proxy *p, uint64_t number, const struct 
 	return v;
 }
 
+static uint32_t count_steps(const struct value *v)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < v->work.nparts; i++)
+		if (v->work.parts[i].kind == RIG_WORDS)
+			n += v->work.parts[i].nwords / RIG_REMOTE_STEP_WORDS;
+	return n;
+}
+
+static void keep_part(struct proxy *p, struct value *v, const struct rig_rmt_part *part)
+{
+	uint32_t w;
+
+	for (w = 0; w + RIG_REMOTE_STEP_WORDS <= part->nwords; w += RIG_REMOTE_STEP_WORDS) {
+		struct made *made = rig_rmt_rails_keep(
+		        p->m->job, part->words[w + 1] | (uint64_t)part->words[w + 2] << 32);
+
+		/* Of none the agent says so. */
+		if (made)
+			v->rails[v->nrails++] = made;
+	}
+}
+
+int rig_rmt_value_keep(struct proxy *p, struct value *v)
+{
+	uint32_t n = p->facts.host ? count_steps(v) : 0, i;
+
+	if (!n)
+		return 0;
+	v->rails = calloc(n, sizeof(struct made *));
+	if (!v->rails)
+		return -ENOMEM;
+	for (i = 0; i < v->work.nparts; i++)
+		if (v->work.parts[i].kind == RIG_WORDS)
+			keep_part(p, v, &v->work.parts[i]);
+	return 0;
+}
+
 void rig_rmt_value_free(struct value *v)
 {
+	uint32_t i;
+
 	if (!v)
 		return;
+	for (i = 0; i < v->nrails; i++)
+		rig_rmt_rails_let(v->rails[i]);
+	free(v->rails);
 	free(v->work.parts);
 	free(v->numbers);
 	free(v->params);
 	free(v->locals);
 	free(v->foreigns);
 	free(v);
+}
+
+void rig_rmt_values_free(struct value *first)
+{
+	while (first) {
+		struct value *next = first->next;
+
+		rig_rmt_value_free(first);
+		first = next;
+	}
+}
+
+void rig_rmt_value_end(struct proxy *p, struct value *v)
+{
+	if (!v->nrails) {
+		rig_rmt_value_free(v);
+		return;
+	}
+	v->next = p->spent;
+	p->spent = v;
+	(void)pthread_cond_broadcast(&p->moved);
 }

@@ -161,13 +161,13 @@ int rig_rmt_map_peer(void *device, void *other, void *region, void **mapped, con
 }
 
 /* An area of a rail's end on the proxy's machine. */
-static int map_rail(struct proxy *p, uint64_t rail, bool inbound, void **region, const char **fault)
+static int map_rail(struct proxy *p, uint64_t rail, enum rig_rmt_area area, void **region, const char **fault)
 {
 	struct rig_rmt_out body = {0}, payload;
 	int err;
 
 	rig_rmt_put64(&body, rail);
-	rig_rmt_put8(&body, inbound);
+	rig_rmt_put8(&body, (uint8_t)area);
 	err = rig_rmt_proxy_ask(p, RIG_RMT_MAP_RAIL, &body, &payload, fault);
 	rig_rmt_out_free(&body);
 	if (!err)
@@ -180,12 +180,12 @@ int rig_rmt_map_host(void *device, void *host, uint64_t bytes, void **region, co
 	struct proxy *p = device;
 	struct region *r;
 	uint64_t rail;
-	bool inbound;
+	enum rig_rmt_area area;
 
 	if (rig_rmt_proxy_faulted(p))
 		return rig_rmt_proxy_fault(p, fault);
-	if (rig_rmt_rails_window(p->m, host, bytes, &rail, &inbound))
-		return map_rail(p, rail, inbound, region, fault);
+	if (rig_rmt_rails_window(p->m, host, bytes, &rail, &area))
+		return map_rail(p, rail, area, region, fault);
 	if (!rig_is_writable(host, bytes))
 		return rig_error_set(RIG_NEVER_MAPS,
 		        "%" PRIu64 " bytes from %p are not all memory that the process may write", bytes,

@@ -58,7 +58,7 @@ void rig_rmt_proxy_advance(struct proxy *p)
 		rig_word_raise(p->word, v->work.value);
 		/* Who still sends it looks whether it is done. */
 		if (!v->busy)
-			rig_rmt_value_free(v);
+			rig_rmt_value_end(p, v);
 	}
 	/* The worker looks again at what is held. */
 	if (moved || rig_rmt_proxy_is_held(p))

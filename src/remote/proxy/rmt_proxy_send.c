@@ -255,7 +255,7 @@ static void send_ready(struct proxy *p)
 		(void)pthread_mutex_lock(&p->lock);
 		v->busy = false;
 		if (v->done)
-			rig_rmt_value_free(v);
+			rig_rmt_value_end(p, v);
 	}
 	p->sending = false;
 }
@@ -268,7 +268,8 @@ int rig_rmt_submit(void *self, uint64_t value, const struct rig_part *parts, uin
 	struct value *v = rig_rmt_value_make(p, value, parts, nparts, run);
 
 	(void)scratch;
-	if (!v) {
+	if (!v || rig_rmt_value_keep(p, v)) {
+		rig_rmt_value_free(v);
 		*failure = "no host memory for work on its way";
 		return RIG_FAILED;
 	}
@@ -304,6 +305,17 @@ static void nap(struct proxy *p, uint64_t ns)
 	(void)rig_cond_wait(&p->moved, &p->lock, ns);
 }
 
+/* With the lock, which is given up meanwhile. */
+static void free_spent(struct proxy *p)
+{
+	struct value *spent = p->spent;
+
+	p->spent = NULL;
+	(void)pthread_mutex_unlock(&p->lock);
+	rig_rmt_values_free(spent);
+	(void)pthread_mutex_lock(&p->lock);
+}
+
 void *rig_rmt_worker_run(void *proxy)
 {
 	struct proxy *p = proxy;
@@ -314,6 +326,10 @@ void *rig_rmt_worker_run(void *proxy)
 		const struct value *first = p->queue, *held = rig_rmt_proxy_is_held(p) ? p->flight : NULL;
 		bool sends = first && !p->sending && !p->faulted;
 
+		if (p->spent) {
+			free_spent(p);
+			continue;
+		}
 		if (!sends && !held) {
 			(void)pthread_cond_wait(&p->moved, &p->lock);
 			look = LOOK_NS;
