@@ -31,7 +31,7 @@ uint64_t liar_edge(struct liar *l)
 /* Mostly below `below`, else an edge. */
 static uint64_t near(struct liar *l, uint32_t below)
 {
-	return liar_once_in(l, 24) ? liar_edge(l) : liar_draw(l, below);
+	return liar_once_in(l, l->wild ? 24 : 400) ? liar_edge(l) : liar_draw(l, below);
 }
 
 static uint32_t device_of(struct liar *l)
@@ -39,18 +39,29 @@ static uint32_t device_of(struct liar *l)
 	return (uint32_t)near(l, LIAR_DEVICES);
 }
 
+static bool strays(struct liar *l)
+{
+	return liar_once_in(l, l->wild ? 12 : 200);
+}
+
 static uint64_t bytes_of(struct liar *l)
 {
 	static const uint64_t sizes[] = {1, 8, 64, 1000, 4096, 65536, 300000, 600000, 1 << 20};
 
-	return liar_once_in(l, 16) ? liar_edge(l) : sizes[liar_draw(l, sizeof(sizes) / sizeof(*sizes))];
+	return strays(l) ? liar_edge(l) : sizes[liar_draw(l, sizeof(sizes) / sizeof(*sizes))];
+}
+
+/* A number that the agent gave out, from 1. */
+static uint32_t given(struct liar *l, uint32_t most)
+{
+	return l->wild || strays(l) ? (uint32_t)near(l, most + 4) : 1 + liar_draw(l, most);
 }
 
 static uint64_t value_of(struct liar *l)
 {
 	uint64_t *value = &l->values[liar_draw(l, LIAR_DEVICES)];
 
-	return liar_once_in(l, 16) ? liar_edge(l) : liar_once_in(l, 8) ? *value : ++*value;
+	return strays(l) ? liar_edge(l) : liar_once_in(l, 8) ? *value : ++*value;
 }
 
 static void put_noise(struct liar *l, struct rig_rmt_out *out, uint32_t most)
@@ -66,34 +77,45 @@ static void put_name(struct liar *l, struct rig_rmt_out *out, const char *right)
 	static const char *const wrong[] = {
 	        "", "no such thing", "127.0.0.1:1", "%s%n", "0000:00:00.0", "sim", "/dev/null"};
 
-	rig_rmt_put_text(
-	        out, liar_once_in(l, 12) ? wrong[liar_draw(l, sizeof(wrong) / sizeof(*wrong))] : right);
+	rig_rmt_put_text(out, strays(l) ? wrong[liar_draw(l, sizeof(wrong) / sizeof(*wrong))] : right);
 }
 
 /* ---- Work ---- */
 
-static struct rig_rmt_side side_of(struct liar *l)
+static struct rig_rmt_side side_of(struct liar *l, uint64_t row_bytes)
 {
-	struct rig_rmt_side side = {.where = liar_once_in(l, 2) ? RIG_RMT_HERE : liar_draw(l, RIG_RMT_WHERES),
-	        .region = (uint32_t)near(l, 12),
+	struct rig_rmt_side side = {
+	        .where = liar_once_in(l, l->wild ? 2 : 12) ? liar_draw(l, RIG_RMT_WHERES) : RIG_RMT_HERE,
+	        .region = given(l, LIAR_REGIONS),
 	        .offset = liar_once_in(l, 2) ? 0 : near(l, 5000),
-	        .pitch = liar_once_in(l, 2) ? 64 : near(l, 5000),
+	        .pitch = strays(l) ? near(l, 5000) : row_bytes,
 	        .machine = (uint32_t)near(l, 3)};
 
 	side.ticket = (struct rig_rmt_ticket){(uint32_t)near(l, 4), liar_edge(l), liar_edge(l)};
 	return side;
 }
 
-static struct rig_rmt_part part_of(struct liar *l, uint32_t index)
+/* What the device's queues run, mostly. */
+static void tame(struct liar *l, struct rig_rmt_part *part, bool on_board)
+{
+	if (!liar_once_in(l, on_board ? 3 : 30))
+		part->kind = RIG_COPY;
+	part->queue = on_board && part->kind == RIG_COPY;
+}
+
+static struct rig_rmt_part part_of(struct liar *l, uint32_t index, bool on_board)
 {
 	static uint32_t words[RIG_REMOTE_STEP_WORDS], after;
 	static const uint8_t params[64];
 	struct rig_rmt_part part = {.queue = (uint32_t)near(l, 2), .kind = liar_draw(l, 3)};
 
-	if (liar_once_in(l, 20))
+	if (!l->wild)
+		tame(l, &part, on_board);
+
+	if (strays(l))
 		part.kind = (uint32_t)liar_edge(l);
 	if (index && liar_once_in(l, 4)) {
-		after = liar_once_in(l, 8) ? (uint32_t)liar_edge(l) : liar_draw(l, index);
+		after = strays(l) ? (uint32_t)liar_edge(l) : liar_draw(l, index);
 		part.nafter = 1;
 		part.after = &after;
 	}
@@ -104,13 +126,15 @@ static struct rig_rmt_part part_of(struct liar *l, uint32_t index)
 	words[4] = liar_once_in(l, 3) ? 1U << 30 : 0;
 	part.words = words;
 	part.nwords = liar_once_in(l, 8) ? liar_draw(l, RIG_REMOTE_STEP_WORDS) : RIG_REMOTE_STEP_WORDS;
-	part.dst = side_of(l);
-	part.src = side_of(l);
-	part.rows = liar_once_in(l, 3) ? near(l, 9) : 1;
 	part.row_bytes = bytes_of(l);
+	part.rows = part.row_bytes < 5000 ? 1 + near(l, 9) : UINT64_C(1) + strays(l);
+	part.dst = side_of(l, part.row_bytes);
+	part.src = side_of(l, part.row_bytes);
+	if (!l->wild && part.dst.where != RIG_RMT_HERE)
+		part.dst.where = RIG_RMT_LOCAL;
 	part.fill = liar_once_in(l, 4);
 	part.byte = 0x5a;
-	part.function = (uint32_t)near(l, 4);
+	part.function = given(l, 1);
 	for (int i = 0; i < 3; i++) {
 		part.block.groups[i] = liar_once_in(l, 6) ? (uint32_t)near(l, 5) : 1;
 		part.block.threads[i] = liar_once_in(l, 6) ? (uint32_t)near(l, 40) : 1;
@@ -127,18 +151,17 @@ static void put_work(struct liar *l, struct rig_rmt_out *out)
 	        .device = device_of(l),
 	        .timed = liar_once_in(l, 3),
 	        .partial = liar_once_in(l, 9),
-	        .first = liar_once_in(l, 9) ? (uint32_t)liar_edge(l) : 0,
-	        .nwaits = liar_once_in(l, 4) ? liar_draw(l, 3) : 0,
+	        .first = strays(l) ? (uint32_t)liar_edge(l) : 0,
+	        .nwaits = liar_once_in(l, l->wild ? 4 : 20) ? liar_draw(l, 3) : 0,
 	        .nparts = liar_draw(l, 4),
 	        .parts = parts};
 	uint32_t i;
 
-	work.value =
-	        work.device < LIAR_DEVICES && !liar_once_in(l, 16) ? ++l->values[work.device] : value_of(l);
+	work.value = work.device < LIAR_DEVICES && !strays(l) ? ++l->values[work.device] : value_of(l);
 	for (i = 0; i < work.nwaits; i++)
 		work.waits[i] = (struct rig_rmt_wait){device_of(l), near(l, 5)};
 	for (i = 0; i < work.nparts; i++)
-		parts[i] = part_of(l, i);
+		parts[i] = part_of(l, i, l->board && !work.device);
 	rig_rmt_work_put(out, &work);
 }
 
@@ -172,13 +195,14 @@ static void put_rail(struct liar *l, struct rig_rmt_out *out)
  * n device's name               f function's name          a address of a machine
  * t text    s bytes to the end  c code to the end          C bytes of code, 64
  * 1 flag    2 a few, 32 bits    4 any, 32   8 any, 64      m milliseconds, few
+ * z 0, 32    Z 1, 64
  * W work    R rail's request    x ticket    w machine */
 
 static void put_code(struct liar *l, struct rig_rmt_out *out)
 {
 	size_t before = out->used;
 
-	if (liar_once_in(l, 3))
+	if (strays(l))
 		put_noise(l, out, 3000);
 	else
 		rig_rmt_put_bytes(out, l->kernel, l->kernel_bytes);
@@ -196,19 +220,29 @@ static void put_number(struct liar *l, struct rig_rmt_out *out, char field)
 {
 	switch (field) {
 	case 'q':
-		rig_rmt_put32(out, liar_once_in(l, 12) ? (uint32_t)liar_edge(l) : ++l->request);
+		rig_rmt_put32(out, strays(l) ? (uint32_t)liar_edge(l) : ++l->request);
 		break;
 	case 'd':
 		rig_rmt_put32(out, device_of(l));
 		break;
 	case 'g':
-		rig_rmt_put32(out, (uint32_t)near(l, 12));
+		rig_rmt_put32(out, given(l, LIAR_REGIONS));
 		break;
 	case 'i':
+		rig_rmt_put32(out, given(l, 1));
+		break;
 	case 'k':
+		rig_rmt_put32(out, strays(l) ? liar_draw(l, 5) : RIG_DEVICE);
+		break;
 	case 'w':
 	case '2':
 		rig_rmt_put32(out, (uint32_t)near(l, 4));
+		break;
+	case 'z':
+		rig_rmt_put32(out, strays(l) ? (uint32_t)near(l, 4) : 0);
+		break;
+	case 'Z':
+		rig_rmt_put64(out, strays(l) ? near(l, 4) : 1);
 		break;
 	case 'm':
 		rig_rmt_put32(out, 1 + liar_draw(l, 40));
@@ -233,7 +267,7 @@ static void put_number(struct liar *l, struct rig_rmt_out *out, char field)
 		rig_rmt_put64(out, liar_once_in(l, 2) ? 0 : near(l, 5000));
 		break;
 	case 'C':
-		rig_rmt_put64(out, liar_once_in(l, 12) ? liar_edge(l) : l->code);
+		rig_rmt_put64(out, strays(l) ? liar_edge(l) : l->code);
 		l->code = 0;
 		break;
 	default:
@@ -286,22 +320,21 @@ void liar_fields(struct liar *l, struct rig_rmt_out *out, const char *fields)
 
 struct message {
 	uint8_t kind;
-	uint8_t often;
+	uint8_t often; /* 0: by the wild alone */
 	const char *fields;
 };
 
 static const struct message of_controller[] = {
         {RIG_RMT_OPEN, 4, "qn"},
         {RIG_RMT_ALLOC, 12, "qdkb"},
-        {RIG_RMT_FREE, 4, "dg"},
+        {RIG_RMT_FREE, 1, "dg"},
         {RIG_RMT_MAP_PEER, 6, "qddg"},
         {RIG_RMT_CODE, 5, "dc"},
         {RIG_RMT_LOAD, 5, "qdC"},
         {RIG_RMT_ENTRY, 5, "qdif"},
-        {RIG_RMT_UNLOAD, 2, "di"},
         {RIG_RMT_CHECK, 6, "W"},
-        {RIG_RMT_SUBMIT, 16, "W"},
-        {RIG_RMT_DATA, 8, "dvos"},
+        {RIG_RMT_SUBMIT, 30, "W"},
+        {RIG_RMT_DATA, 1, "dvos"},
         {RIG_RMT_PING, 3, "q"},
         {RIG_RMT_LIST, 3, "q"},
         {RIG_RMT_BEAT, 1, ""},
@@ -309,20 +342,21 @@ static const struct message of_controller[] = {
         {RIG_RMT_LINK, 2, "qwam"},
         {RIG_RMT_RAIL, 8, "qR"},
         {RIG_RMT_MAP_RAIL, 4, "qdr1"},
-        {RIG_RMT_FETCH, 6, "2wdgoobp1"},
+        {RIG_RMT_FETCH, 4, "2zdgobbZ1"},
         /* Not a controller's, or not now. */
-        {RIG_RMT_JOIN, 1, "4888884tw"},
-        {RIG_RMT_ANSWER, 1, "q4ts"},
-        {RIG_RMT_TICKET, 1, "dv2x"},
-        {RIG_RMT_VOID, 1, "2"},
-        {RIG_RMT_REACHED, 1, "dv1"},
-        {RIG_RMT_LOST, 1, "dt"},
-        {RIG_RMT_FETCHED, 1, "2bos"},
-        {RIG_RMT_CLAIM, 1, "2bx"},
-        {RIG_RMT_UNCLAIM, 1, "2"},
-        {RIG_RMT_FAILED, 1, "wt"},
-        {RIG_RMT_CLOSE, 1, ""},
-        {RIG_RMT_KINDS, 1, "s"},
+        {RIG_RMT_UNLOAD, 0, "di"},
+        {RIG_RMT_JOIN, 0, "4888884tw"},
+        {RIG_RMT_ANSWER, 0, "q4ts"},
+        {RIG_RMT_TICKET, 0, "dv2x"},
+        {RIG_RMT_VOID, 0, "2"},
+        {RIG_RMT_REACHED, 0, "dv1"},
+        {RIG_RMT_LOST, 0, "dt"},
+        {RIG_RMT_FETCHED, 0, "2bos"},
+        {RIG_RMT_CLAIM, 0, "2bx"},
+        {RIG_RMT_UNCLAIM, 0, "2"},
+        {RIG_RMT_FAILED, 0, "wt"},
+        {RIG_RMT_CLOSE, 0, ""},
+        {RIG_RMT_KINDS, 0, "s"},
 };
 
 static const struct message of_agent[] = {
@@ -334,11 +368,16 @@ static const struct message of_agent[] = {
         {RIG_RMT_LOST, 2, "dt"},
         {RIG_RMT_FAILED, 1, "wt"},
         {RIG_RMT_BEAT, 4, ""},
-        {RIG_RMT_SUBMIT, 1, "W"},
-        {RIG_RMT_FETCHED, 1, "2bos"},
-        {RIG_RMT_CLOSE, 1, ""},
-        {RIG_RMT_KINDS, 1, "s"},
+        {RIG_RMT_SUBMIT, 0, "W"},
+        {RIG_RMT_FETCHED, 0, "2bos"},
+        {RIG_RMT_CLOSE, 0, ""},
+        {RIG_RMT_KINDS, 0, "s"},
 };
+
+static uint32_t often(const struct liar *l, const struct message *m)
+{
+	return m->often ? m->often : l->wild;
+}
 
 static const struct message *pick(struct liar *l, const struct message *from, size_t n)
 {
@@ -346,10 +385,10 @@ static const struct message *pick(struct liar *l, const struct message *from, si
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		all += from[i].often;
+		all += often(l, &from[i]);
 	at = liar_draw(l, all);
-	for (i = 0; at >= from[i].often; i++)
-		at -= from[i].often;
+	for (i = 0; at >= often(l, &from[i]); i++)
+		at -= often(l, &from[i]);
 	return &from[i];
 }
 
@@ -371,7 +410,7 @@ static void spoil(struct liar *l, struct rig_rmt_out *out)
 static uint8_t make(struct liar *l, const struct message *message, struct rig_rmt_out *out)
 {
 	liar_fields(l, out, message->fields);
-	if (liar_once_in(l, 40))
+	if (l->wild && liar_once_in(l, 40))
 		spoil(l, out);
 	return message->kind;
 }

@@ -6,6 +6,7 @@
  */
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,8 @@ enum {
 	SILENCE_MS = 2000,
 	DIAL_MS = 20000,
 	SECRET = 64 << 10,
+	LAST = 1 << 30,                                /* the number of a request */
+	PATIENCE = 200,                                /* naps */
 	MARK = 16,                                     /* bytes of the secret that would be noticed */
 	GROWTH = SYS_ASAN || SYS_TSAN ? 3 << 10 : 768, /* MiB that an agent may grow by */
 };
@@ -109,8 +112,23 @@ struct session {
 	struct liar liar;
 	struct rig_rmt_chan *chan;
 	pthread_t reader;
-	bool shown; /* bytes of the honest job came */
+	bool shown;             /* bytes of the honest job came */
+	atomic_bool caught_up;  /* the agent has answered the last, or ended */
+	unsigned done, reached; /* what it did: requests, values */
 };
+
+/* The number of the request that this answers, or 0. */
+static uint32_t answered(struct session *s, uint8_t kind, const uint8_t *bytes, size_t n)
+{
+	struct rig_rmt_in in = rig_rmt_in_of(bytes, n);
+	struct rig_rmt_answer answer;
+
+	if (kind != RIG_RMT_ANSWER || rig_rmt_answer_parse(&in, &answer))
+		return 0;
+	if (!answer.status)
+		s->done++;
+	return answer.request;
+}
 
 static void *read_all(void *arg)
 {
@@ -119,11 +137,20 @@ static void *read_all(void *arg)
 	uint8_t kind;
 	size_t n, at;
 
-	while (!rig_rmt_chan_recv(s->chan, &kind, &bytes, &n))
+	while (!rig_rmt_chan_recv(s->chan, &kind, &bytes, &n)) {
+		if (kind == RIG_RMT_FAILED) /* nothing is answered any more */
+			atomic_store(&s->caught_up, true);
+		s->reached += kind == RIG_RMT_REACHED;
 		for (at = 0; at < SECRET; at += SECRET / 16)
 			s->shown |= memmem(bytes, n, secret + at, MARK) != NULL;
+		if (answered(s, kind, bytes, n) == LAST)
+			atomic_store(&s->caught_up, true);
+	}
+	atomic_store(&s->caught_up, true);
 	return NULL;
 }
+
+static unsigned all_done, all_reached;
 
 static int join(struct session *s)
 {
@@ -134,9 +161,9 @@ static int join(struct session *s)
 	if (rig_rmt_chan_dial(agent.name, &key, DIAL_MS, SILENCE_MS, &s->chan))
 		fail_msg("the agent lets nobody in any more: %s", rig_error());
 	join.token[0] = (uint8_t)liar_draw(l, 4);
-	if (liar_once_in(l, 20))
+	if (l->wild && liar_once_in(l, 10))
 		join.role = (uint32_t)liar_edge(l);
-	if (liar_once_in(l, 20))
+	if (l->wild && liar_once_in(l, 10))
 		join.silence_ms = (uint32_t)liar_edge(l);
 	if (liar_once_in(l, 20))
 		(void)strcpy(join.machine, "-1");
@@ -144,19 +171,66 @@ static int join(struct session *s)
 	return liar_send(s->chan, RIG_RMT_JOIN, &out);
 }
 
-static int open_some(struct session *s)
+static int ask(struct session *s, uint8_t kind, uint32_t device, uint64_t number, const char *fields)
 {
 	struct rig_rmt_out out = {0};
+
+	if (kind != RIG_RMT_CODE)
+		rig_rmt_put32(&out, ++s->liar.request);
+	rig_rmt_put32(&out, device);
+	if (kind == RIG_RMT_ALLOC || kind == RIG_RMT_ENTRY)
+		rig_rmt_put32(&out, kind == RIG_RMT_ALLOC ? RIG_DEVICE : 1);
+	if (kind == RIG_RMT_ALLOC)
+		rig_rmt_put64(&out, number);
+	liar_fields(&s->liar, &out, fields);
+	return liar_send(s->chan, kind, &out);
+}
+
+static int open_one(struct session *s, const char *name)
+{
+	struct rig_rmt_out out = {0};
+
+	rig_rmt_put32(&out, ++s->liar.request);
+	rig_rmt_put_text(&out, name);
+	return liar_send(s->chan, RIG_RMT_OPEN, &out);
+}
+
+/* What most of its lies are about: devices, and regions and an image of each. */
+static int prepare(struct session *s)
+{
+	struct liar *l = &s->liar;
 	int err = 0;
 
-	for (unsigned i = 0; i < LIAR_DEVICES && !err; i++) {
-		if (i && liar_once_in(&s->liar, 3))
+	l->board = liar_once_in(l, 2);
+	for (uint32_t d = 0; d < LIAR_DEVICES && !err; d++) {
+		bool board = !d && l->board;
+
+		err = open_one(s, board ? "RVX1:0" : "CPU");
+		for (unsigned i = 0; i < LIAR_REGIONS && !err && !l->wild; i++)
+			err = ask(s, RIG_RMT_ALLOC, d, LIAR_REGION_BYTES, "");
+		if (!board || l->wild || err)
 			continue;
-		rig_rmt_put32(&out, ++s->liar.request);
-		rig_rmt_put_text(&out, s->liar.names[liar_once_in(&s->liar, 8) ? 1 : 0]);
-		err = liar_send(s->chan, RIG_RMT_OPEN, &out);
+		err = ask(s, RIG_RMT_CODE, d, 0, "c");
+		err = err ? err : ask(s, RIG_RMT_LOAD, d, 0, "C");
+		err = err ? err : ask(s, RIG_RMT_ENTRY, d, 0, "f");
 	}
 	return err;
+}
+
+/* Most wait until the agent has come as far as they have, else little of what they say would be looked at. */
+static void catch_up(struct session *s)
+{
+	struct rig_rmt_out out = {0};
+	unsigned looks;
+
+	rig_rmt_put32(&out, LAST);
+	rig_rmt_put32(&out, liar_draw(&s->liar, LIAR_DEVICES));
+	rig_rmt_put32(&out, RIG_DEVICE);
+	rig_rmt_put64(&out, 64);
+	if (liar_send(s->chan, RIG_RMT_ALLOC, &out))
+		return;
+	for (looks = 0; looks < PATIENCE && !atomic_load(&s->caught_up); looks++)
+		sys_nap();
 }
 
 /* The messages that it could send before the agent had enough of it. */
@@ -187,16 +261,22 @@ static unsigned run_liar(uint64_t seed)
 	                            .kernel_bytes = kernel_bytes}};
 	bool reads = !liar_once_in(&s.liar, 8);
 	unsigned n = 0;
-	int err = join(&s);
+	int err;
 
+	s.liar.wild = liar_once_in(&s.liar, 3);
+	err = join(&s);
 	if (reads)
 		assert_int_equal(pthread_create(&s.reader, NULL, read_all, &s), 0);
-	if (!err && !open_some(&s))
+	if (!err && !prepare(&s))
 		n = lie(&s);
+	if (reads && !err && !liar_once_in(&s.liar, 4))
+		catch_up(&s);
 	rig_rmt_chan_shut(s.chan);
 	if (reads)
 		(void)pthread_join(s.reader, NULL);
 	rig_rmt_chan_free(s.chan);
+	all_done += s.done;
+	all_reached += s.reached;
 	if (s.shown)
 		fail_msg("seed %llu: another job's bytes were sent", (unsigned long long)seed);
 	return n + 1;
@@ -234,8 +314,10 @@ static void an_agent_serves_honest_jobs_whatever_liars_say(void **state)
 	}
 	honest_check(&beside);
 	honest_end(&beside);
-	print_message("%u liars, %llu messages; the agent had %ld MiB at first and %ld at most\n", i,
-	        (unsigned long long)sent, before, most);
+	print_message("%u liars, %llu messages, %u requests done, %u values reached; the agent had %ld MiB "
+	              "at first "
+	              "and %ld at most\n",
+	        i, (unsigned long long)sent, all_done, all_reached, before, most);
 }
 
 /* ---- The world ---- */
