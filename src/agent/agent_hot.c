@@ -199,7 +199,8 @@ static void do_work(struct device *d, struct rig_rmt_work *work)
 		err = work_follow(d, work, &b);
 	if (!err) {
 		p->value = work->value;
-		p->timed = work->timed;
+		/* What is not told has no times: the driver would write them after p is freed. */
+		p->timed = work->timed && !work->partial;
 		p->nlaunches = b.nlaunches;
 		(void)work_hand_over(d, &b, work->nparts, p);
 		p = NULL;

@@ -32,8 +32,8 @@ set_target_properties(remote_conform PROPERTIES PREFIX "")
 rig_test(test_agent_parcels SOURCES test_agent_parcels.c agent_inside.c LINKS test_polled test_system folder_agent LABEL remote
   TIMEOUT 600)
 
-# Peers that lie: docs/remote.md says what holds against them.
-foreach(part IN ITEMS controller)
+# Peers that lie.
+foreach(part IN ITEMS controller agent)
   rig_test(test_hostile_${part} SOURCES hostile/test_hostile_${part}.c hostile/liar.c remote_support.c LINKS test_system folder_remote
     LABEL remote TIMEOUT 1800 DEPENDS rig-agent rvx1-model firmware test_kernels)
   target_include_directories(test_hostile_${part} PRIVATE "${CMAKE_CURRENT_LIST_DIR}" "${CMAKE_CURRENT_LIST_DIR}/hostile")

@@ -99,7 +99,8 @@ int rig_rmt_request(struct rig_rmt_machine *m, uint8_t kind, const struct rig_rm
 		err = rig_rmt_over_error(m->job);
 	}
 	if (!err && r.answer.status)
-		err = rig_error_set(r.answer.status, "%s", r.answer.text);
+		err = rig_error_set(
+		        r.answer.status, "%s", *r.answer.text ? r.answer.text : strerror(-r.answer.status));
 	if (!err && r.payload.bad)
 		err = rig_error_set(-ENOMEM, "no host memory for an answer");
 	if (!err && payload)

@@ -150,7 +150,7 @@ static void put_work(struct liar *l, struct rig_rmt_out *out)
 	struct rig_rmt_work work = {.request = ++l->request,
 	        .device = device_of(l),
 	        .timed = liar_once_in(l, 3),
-	        .partial = liar_once_in(l, 9),
+	        .partial = liar_once_in(l, 4),
 	        .first = strays(l) ? (uint32_t)liar_edge(l) : 0,
 	        .nwaits = liar_once_in(l, l->wild ? 4 : 20) ? liar_draw(l, 3) : 0,
 	        .nparts = liar_draw(l, 4),
