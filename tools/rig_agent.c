@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "bdf.h"
 #include "rig.h"
 
 enum {
@@ -119,15 +120,27 @@ static int serve(struct agent *agent, const struct rig_opener *opener, bool host
 	return err ? complain(err == -ENOMEM ? 1 : EXIT_USE, "%s", rig_error()) : 0;
 }
 
+/* Whether the text begins as device strings do, up to their options, and no name does. */
+static bool is_device(const char *text)
+{
+	char first[RIG_RMT_NAME];
+	struct rig_bdf address;
+
+	snprintf(first, sizeof(first), "%.*s", (int)strcspn(text, ",="), text);
+	if (rig_bdf_parse(first, &address) || !strncmp(text, "vfio-user:", strlen("vfio-user:")))
+		return true;
+	return !strncmp(text, "sim", 3) && (text[3] == ':' || text[3] == ',');
+}
+
 static int serve_text(struct agent *agent, const char *text, unsigned *sims)
 {
-	const char *equals = strchr(text, '='), *colon = strpbrk(text, ":,"), *device = text;
+	const char *equals = strchr(text, '='), *device = text;
 	char name[RIG_RMT_NAME] = "";
 	struct rig_vfio_options options = {.version = RIG_EDGE_VERSION};
 	struct rig_opener *opener;
 
-	/* An option of the device string has a '=' too, but after its ':' or ','. A name may have a ':'. */
-	if (equals && (!colon || equals < colon || !strncmp(text, "RVX", 3))) {
+	/* An option of a device string has a '=' too. */
+	if (equals && !is_device(text)) {
 		snprintf(name, sizeof(name), "%.*s", (int)(equals - text), text);
 		device = equals + 1;
 	} else if (!strcmp(text, "sim") || !strncmp(text, "sim:", 4)) {
@@ -246,5 +259,7 @@ int main(int argc, char **argv)
 		return complain(EXIT_USE, "it needs --key FILE; --make-key FILE makes one");
 	if (rig_rmt_key_read(chosen.key, &agent.key))
 		return complain(1, "%s", rig_error());
+	if (agent.node && agent_check_node(agent.node))
+		return complain(EXIT_USE, "%s", rig_error());
 	return run(&agent, chosen.listen);
 }

@@ -468,6 +468,10 @@ void agent_give(struct session *session, const char *name);
 /* The same where it could not be stopped: it stays taken. */
 void agent_keep(struct session *session, const char *name);
 
+/* agent_node.c: whether rails can be offered there. -EINVAL, -EADDRNOTAVAIL, with rig_error(), which names the
+   addresses that can. */
+int agent_check_node(const char *node);
+
 /* agent_listen.c */
 /* A listening socket, or a negative errno with rig_error(). */
 int agent_listen(const char *name);

@@ -87,6 +87,36 @@ static void what_is_wrong_is_said(void **state)
 	sys_assert_failed(&r, 2, "mem");
 }
 
+/* One of a block that is nobody's (RFC 5737). */
+static void a_node_that_is_not_this_machines_is_said_at_start(void **state)
+{
+	struct sys_result r;
+	char command[1024];
+
+	(void)state;
+	snprintf(command, sizeof(command),
+	        SYS_BUILD "/tools/rig-agent --key %s --listen 127.0.0.1:0 --node 203.0.113.7 sim",
+	        remote_key());
+	sys_run(&r, command);
+	sys_assert_failed(&r, 2, "--node 203.0.113.7 is no address of this machine, which has");
+	assert_non_null(strstr(r.err, "127.0.0.1"));
+}
+
+static void a_name_may_be_any_and_have_colons(void **state)
+{
+	struct agent_process a;
+	struct rig_remote_job *job;
+
+	(void)state;
+	remote_agent(&a, "--node 127.0.0.1 GPU:0=sim:mem=64M simple=sim:mem=64M sim:mem=64M");
+	job = remote_connect(&a, 1, NULL);
+	sys_close(remote_open(job, "GPU:0", &a));
+	sys_close(remote_open(job, "simple", &a));
+	sys_close(remote_open(job, "RVX1:0", &a));
+	rig_remote_close(job);
+	remote_agent_end(&a);
+}
+
 static void run_example(const char *options)
 {
 	struct sys_result r;
@@ -121,6 +151,8 @@ int main(void)
 	        cmocka_unit_test(list_shows_what_the_agent_serves),
 	        cmocka_unit_test(info_copy_and_run_work_there),
 	        cmocka_unit_test(what_is_wrong_is_said),
+	        cmocka_unit_test(a_node_that_is_not_this_machines_is_said_at_start),
+	        cmocka_unit_test(a_name_may_be_any_and_have_colons),
 	        cmocka_unit_test(two_agents_on_loopback_compute_what_one_board_does),
 	        cmocka_unit_test(two_namespaces_compute_what_one_board_does),
 	};
