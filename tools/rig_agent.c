@@ -39,6 +39,9 @@ static const struct {
         {"--node ADDRESS",
                 "the address of rails' data connections; by default the one that the controller reached"},
         {"--make-key FILE", "make FILE with a new key and exit"},
+        {"--keep-memory",
+                "let a job find what an earlier one left in a device's memory, which is cleared otherwise "
+                "before another job has it"},
         {"-v, --verbose", "say on stderr when jobs begin, end and fail"},
         {"-h, --help", "print this"},
         {"--version", "print the version"},
@@ -120,6 +123,11 @@ static int serve(struct agent *agent, const struct rig_opener *opener, bool host
 	return err ? complain(err == -ENOMEM ? 1 : EXIT_USE, "%s", rig_error()) : 0;
 }
 
+static bool is_sim(const char *text)
+{
+	return !strncmp(text, "sim", 3) && (!text[3] || strchr(":,", text[3]));
+}
+
 /* Whether the text begins as device strings do, up to their options, and no name does. */
 static bool is_device(const char *text)
 {
@@ -127,9 +135,8 @@ static bool is_device(const char *text)
 	struct rig_bdf address;
 
 	snprintf(first, sizeof(first), "%.*s", (int)strcspn(text, ",="), text);
-	if (rig_bdf_parse(first, &address) || !strncmp(text, "vfio-user:", strlen("vfio-user:")))
-		return true;
-	return !strncmp(text, "sim", 3) && (text[3] == ':' || text[3] == ',');
+	return rig_bdf_parse(first, &address) || !strncmp(text, "vfio-user:", strlen("vfio-user:")) ||
+	       (text[3] != '=' && is_sim(text));
 }
 
 static int serve_text(struct agent *agent, const char *text, unsigned *sims)
@@ -138,18 +145,23 @@ static int serve_text(struct agent *agent, const char *text, unsigned *sims)
 	char name[RIG_RMT_NAME] = "";
 	struct rig_vfio_options options = {.version = RIG_EDGE_VERSION};
 	struct rig_opener *opener;
+	int err;
 
 	/* An option of a device string has a '=' too. */
 	if (equals && !is_device(text)) {
 		snprintf(name, sizeof(name), "%.*s", (int)(equals - text), text);
 		device = equals + 1;
-	} else if (!strcmp(text, "sim") || !strncmp(text, "sim:", 4)) {
+	} else if (is_sim(text)) {
 		snprintf(name, sizeof(name), "RVX1:%u", (*sims)++);
 	}
 	options.name = *name ? name : NULL;
 	if (rig_vfio_opener(device, &options, &opener))
 		return complain(EXIT_USE, "%s: %s", text, rig_error());
-	return serve(agent, opener, false);
+	err = serve(agent, opener, false);
+	/* A model of its own, that ends with the open. */
+	if (!err)
+		agent->served[agent->nserved - 1].fresh = is_sim(device);
+	return err;
 }
 
 /* For who started it: where it listens, also with port 0. */
@@ -201,6 +213,10 @@ static int take_option(struct agent *agent, struct chosen *chosen, int left, cha
 	        {"--make-key", &chosen->make_key}, {"--node", &agent->node}};
 	unsigned i;
 
+	if (!strcmp(argv[0], "--keep-memory")) {
+		agent->keep_memory = true;
+		return 1;
+	}
 	if (!strcmp(argv[0], "-v") || !strcmp(argv[0], "--verbose")) {
 		agent->verbose = true;
 		return 1;

@@ -171,8 +171,9 @@ struct device {
 	pthread_mutex_t lock;   /* of what follows */
 	pthread_cond_t changed; /* a value is handed over or reached, a hold let go, or it is ending */
 	struct pending *head, **tail;
-	uint64_t handed; /* the controller's last value handed over */
-	uint64_t told;   /* and the last that it was told is reached */
+	uint64_t handed;     /* the controller's last value handed over */
+	uint64_t told;       /* and the last that it was told is reached */
+	struct taken *taken; /* agent_wipe.c's, while it opens */
 	struct staging *free;
 	uint64_t free_bytes;
 	uint32_t nstaged; /* of its staging memory, what is taken */
@@ -217,6 +218,12 @@ void device_stop(struct device *d, const char *reason);
    given back. Either may come twice. device_stop leaves the second to the last loan's return. */
 void device_halt(struct device *d, const char *reason);
 void device_drop(struct device *d);
+
+/* agent_wipe.c: before a device is open */
+/* All that it gives of its own memory becomes 0. A negative errno with rig_error(); then what was taken for it
+   is given back by device_wipe_end, once the device is stopped. */
+int device_wipe(struct device *d);
+void device_wipe_end(struct device *d);
 
 /* agent_uses.c: regions and images, and who uses them. */
 /* NULL: there is none of that number, or it is on its way back. *bytes, if not NULL, are its bytes. */
@@ -436,6 +443,9 @@ struct served {
 	bool host;              /* the machine's own memory */
 	struct session *holder; /* that has it open; under the agent's lock */
 	bool stuck;             /* its work may run for ever: nobody gets it any more */
+	bool fresh;             /* each open makes its memory anew, without a byte of an earlier one */
+	bool known;             /* whose its memory's bytes are: the holder's to change */
+	uint8_t job[RIG_RMT_TOKEN];
 };
 
 struct agent {
@@ -443,6 +453,7 @@ struct agent {
 	struct served served[AGENT_DEVICES];
 	uint32_t nserved;
 	bool verbose;
+	bool keep_memory; /* one job may find what another left in a device's memory */
 	const char *node; /* of rails; NULL: the address that the controller reached */
 
 	pthread_mutex_t lock;
@@ -465,6 +476,10 @@ void agent_give_word(struct agent *agent, uint32_t slot);
    -EBUSY. */
 int agent_take(struct session *session, const char *name, struct served **served);
 void agent_give(struct session *session, const char *name);
+/* Of what the session has taken: whether its memory may hold what is another job's; from now on it is the
+   session's. */
+bool agent_is_anothers(const struct session *session, const struct served *served);
+void agent_mark(struct session *session, struct served *served);
 /* The same where it could not be stopped: it stays taken. */
 void agent_keep(struct session *session, const char *name);
 

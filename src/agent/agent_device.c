@@ -233,41 +233,6 @@ static int make(struct device *d)
 	return rig_error_set(err, "%s", why);
 }
 
-int device_open(struct device *d, struct rig_rmt_facts *facts)
-{
-	struct served *served;
-	int err = agent_take(d->session, d->name, &served);
-
-	if (err)
-		return err;
-	d->opener = served->opener;
-	d->host = served->host;
-	err = make(d);
-	if (err)
-		goto give;
-	d->last = rig_word_load(d->word);
-	err = read_facts(d);
-	if (err)
-		goto stop;
-	err = start_threads(d);
-	if (err)
-		goto stop;
-	(void)pthread_mutex_lock(&d->lock);
-	d->open = true;
-	(void)pthread_mutex_unlock(&d->lock);
-	fill_facts(d, facts);
-	facts->host = served->host;
-	return 0;
-
-stop:
-	d->m->stop(d->handle, NULL);
-	d->m->release(d->handle);
-	agent_give_word(d->session->agent, d->slot);
-give:
-	agent_give(d->session, d->name);
-	return err;
-}
-
 /* ---- Ending ---- */
 
 /* Whether no work of the stopped device can run any more. */
@@ -282,6 +247,61 @@ static bool is_over(struct device *d)
 	}
 	return true;
 }
+
+/* ---- Opening, and what of it failed ---- */
+
+/* What an open that failed made. Its text stays. */
+static void unmake(struct device *d)
+{
+	char why[RIG_RMT_REASON];
+
+	(void)snprintf(why, sizeof(why), "%s", rig_error());
+	d->m->stop(d->handle, NULL);
+	if (is_over(d)) {
+		device_wipe_end(d);
+		d->m->release(d->handle);
+		agent_give_word(d->session->agent, d->slot);
+		agent_give(d->session, d->name);
+	} else {
+		agent_keep(d->session, d->name);
+	}
+	(void)rig_error_set(0, "%s", why);
+}
+
+int device_open(struct device *d, struct rig_rmt_facts *facts)
+{
+	struct served *served;
+	int err = agent_take(d->session, d->name, &served);
+
+	if (err)
+		return err;
+	d->opener = served->opener;
+	d->host = served->host;
+	err = make(d);
+	if (err) {
+		agent_give(d->session, d->name);
+		return err;
+	}
+	d->last = rig_word_load(d->word);
+	err = read_facts(d);
+	if (!err && agent_is_anothers(d->session, served))
+		err = device_wipe(d);
+	if (!err)
+		err = start_threads(d);
+	if (err) {
+		unmake(d);
+		return err;
+	}
+	agent_mark(d->session, served);
+	(void)pthread_mutex_lock(&d->lock);
+	d->open = true;
+	(void)pthread_mutex_unlock(&d->lock);
+	fill_facts(d, facts);
+	facts->host = served->host;
+	return 0;
+}
+
+/* ---- Ending: what is on its way ---- */
 
 static void refuse(struct device *d, uint32_t machine, uint32_t fetch, bool parcel)
 {

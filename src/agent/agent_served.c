@@ -107,6 +107,19 @@ int agent_take(struct session *session, const char *name, struct served **served
 	return err;
 }
 
+/* Of memory that this agent has given to nobody, nobody knows who had it before. */
+bool agent_is_anothers(const struct session *session, const struct served *served)
+{
+	return !session->agent->keep_memory && !served->host && !served->fresh &&
+	       (!served->known || memcmp(served->job, session->join.token, sizeof(served->job)) != 0);
+}
+
+void agent_mark(struct session *session, struct served *served)
+{
+	served->known = true;
+	memcpy(served->job, session->join.token, sizeof(served->job));
+}
+
 static void give(struct session *session, const char *name, bool stuck)
 {
 	struct agent *agent = session->agent;
