@@ -220,8 +220,8 @@ void device_halt(struct device *d, const char *reason);
 void device_drop(struct device *d);
 
 /* agent_wipe.c: before a device is open */
-/* All that it gives of its own memory becomes 0. A negative errno with rig_error(); then what was taken for it
-   is given back by device_wipe_end, once the device is stopped. */
+/* All that it gives of its own memory becomes 0. A negative errno with rig_error(); then what was taken for
+   it is given back by device_wipe_end, once the device is stopped. */
 int device_wipe(struct device *d);
 void device_wipe_end(struct device *d);
 
@@ -483,8 +483,8 @@ void agent_mark(struct session *session, struct served *served);
 /* The same where it could not be stopped: it stays taken. */
 void agent_keep(struct session *session, const char *name);
 
-/* agent_node.c: whether rails can be offered there. -EINVAL, -EADDRNOTAVAIL, with rig_error(), which names the
-   addresses that can. */
+/* agent_node.c: whether rails can be offered there. -EINVAL, -EADDRNOTAVAIL, with rig_error(), which names
+   the addresses that can. */
 int agent_check_node(const char *node);
 
 /* agent_listen.c */

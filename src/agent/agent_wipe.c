@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A device's own memory is cleared before another job gets it: all that the driver gives is taken, filled by the
-   device's copy engine and given back. Host memory comes cleared from the system. */
+/* A device's own memory is cleared before another job gets it: all that the driver gives is taken, filled by
+   the device's copy engine and given back. Host memory comes cleared from the system. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Nothing of one job reaches the next: of a board whose memory outlives its opens, of one that is made anew, of
-   the machine's own memory. */
+/* Nothing of one job reaches the next: of a board whose memory outlives its opens, of one that is made anew,
+   of the machine's own memory. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
