@@ -10,19 +10,22 @@
 #include "remote_relay.h"
 #include "remote_support.h"
 
-enum { PIECE = 5000 };
-
-static bool pass(const struct relay *r, int from, int to)
+static bool pass(const struct relay_connection *c, bool back)
 {
-	uint8_t bytes[PIECE];
-	ssize_t n = read(from, bytes, sizeof(bytes)), at = 0, put;
+	const struct relay *r = c->relay;
+	int from = back ? c->out : c->in, to = back ? c->in : c->out;
+	uint8_t bytes[2 * RELAY_PIECE];
+	ssize_t got = read(from, bytes, RELAY_PIECE), at = 0, put;
+	size_t n = (size_t)got;
 
-	if (n <= 0)
+	if (got <= 0)
 		return false;
+	if (r->edit)
+		r->edit(r->arg, (unsigned)(c - r->connections), back, bytes, &n);
 	if (r->delay_ms)
 		(void)usleep(r->delay_ms * 1000);
-	for (; at < n; at += put) {
-		put = send(to, bytes + at, (size_t)(n - at), MSG_NOSIGNAL);
+	for (; at < (ssize_t)n; at += put) {
+		put = send(to, bytes + at, n - (size_t)at, MSG_NOSIGNAL);
 		if (put <= 0)
 			return false;
 	}
@@ -33,7 +36,7 @@ static void *pass_back(void *arg)
 {
 	struct relay_connection *c = arg;
 
-	while (pass(c->relay, c->out, c->in))
+	while (pass(c, true))
 		;
 	(void)shutdown(c->in, SHUT_RDWR);
 	return NULL;
@@ -52,7 +55,7 @@ static void *connection_run(void *arg)
 	c->out = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (!connect(c->out, (struct sockaddr *)&at, sizeof(at)) &&
 	        !pthread_create(&back, NULL, pass_back, c)) {
-		while (pass(r, c->in, c->out))
+		while (pass(c, false))
 			;
 		(void)shutdown(c->out, SHUT_RDWR);
 		(void)pthread_join(back, NULL);

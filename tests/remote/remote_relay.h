@@ -3,12 +3,14 @@
 #define REMOTE_RELAY_H
 
 /* A network between a job and an agent, since netem is not in every kernel: it passes bytes on, each piece so
-   much later. Functions fail the running cmocka test. */
+   much later, or other ones. Functions fail the running cmocka test. */
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-enum { RELAY_CONNECTIONS = 64 };
+enum { RELAY_CONNECTIONS = 64, RELAY_PIECE = 5000 };
 
 struct relay_connection {
 	struct relay *relay;
@@ -21,6 +23,9 @@ struct relay {
 	unsigned delay_ms;
 	/* Called with a connection's number, from 0, before it is passed on; NULL: nothing. */
 	void (*before)(void *arg, unsigned connection);
+	/* What was read of it, back: of who was dialled, before it is passed on, to change; room for twice
+	   RELAY_PIECE. One thread for each of a connection's ways. NULL: nothing. */
+	void (*edit)(void *arg, unsigned connection, bool back, uint8_t *bytes, size_t *n);
 	void *arg;
 
 	int listener;
@@ -30,7 +35,7 @@ struct relay {
 	unsigned n;
 };
 
-/* Relays to the agent of that name; delay_ms, before and arg are the caller's to set before. */
+/* Relays to the agent of that name; delay_ms, before, edit and arg are the caller's to set before. */
 void relay_start(struct relay *r, const char *to);
 /* Once all who use it have ended their connections. */
 void relay_end(struct relay *r);

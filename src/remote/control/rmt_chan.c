@@ -511,14 +511,14 @@ int rig_rmt_chan_recv(struct rig_rmt_chan *chan, uint8_t *kind, const uint8_t **
 	length = rig_get_le32(chan->in + chan->from);
 	plain = rig_rmt_record_bytes(length);
 	if (plain < 0)
-		return plain;
+		return -EBADMSG;
 	err = fill(chan, LENGTH + length);
 	if (err)
 		return err;
 	record = chan->in + chan->from;
 	if (crypto_secretstream_xchacha20poly1305_pull(
 	            &chan->pull, chan->message, NULL, &tag, record + LENGTH, length, record, LENGTH))
-		return -EPROTO;
+		return -EBADMSG;
 	chan->from += LENGTH + length;
 	if (chan->from == chan->to)
 		chan->from = chan->to = 0;
@@ -534,6 +534,8 @@ void rig_rmt_chan_end_text(int err, unsigned silence_ms, char *text, size_t byte
 		(void)snprintf(text, bytes, "it was silent for %u ms", silence_ms);
 	else if (err == -ETIME)
 		(void)snprintf(text, bytes, "it took no byte for %u ms", silence_ms);
+	else if (err == -EBADMSG)
+		(void)snprintf(text, bytes, "authentication failed: its bytes were changed on their way");
 	else
 		(void)snprintf(text, bytes, "the connection ended: %s", strerror(-err));
 }

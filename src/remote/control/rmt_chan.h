@@ -54,7 +54,7 @@ int rig_rmt_chan_send(struct rig_rmt_chan *chan, uint8_t kind, const void *head,
    bytes now. Whether it was sent. */
 bool rig_rmt_chan_try_send(struct rig_rmt_chan *chan, uint8_t kind, const void *head, size_t head_bytes);
 /* The next message; *payload lives until the next call. Blocks at most the bound. -ECONNRESET: the peer
-   ended or broke the connection; -ETIMEDOUT; -EPROTO: malformed or not authentic; what a send failed with. */
+   ended or broke the connection; -ETIMEDOUT; -EBADMSG: not authentic; what a send failed with. */
 int rig_rmt_chan_recv(struct rig_rmt_chan *chan, uint8_t *kind, const uint8_t **payload, size_t *bytes);
 /* What a send or recv that answered `err` says of the peer, after its name and a colon. Pure. */
 void rig_rmt_chan_end_text(int err, unsigned silence_ms, char *text, size_t bytes);
