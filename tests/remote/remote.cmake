@@ -20,16 +20,16 @@ endforeach()
 
 # Proxies under the laws of the contract. The program has librig_edge's functions.
 add_library(remote_conform MODULE remote_conform.c)
-target_include_directories(remote_conform PRIVATE "${CMAKE_SOURCE_DIR}/src/remote/job" "${CMAKE_SOURCE_DIR}/src/remote/control" "${CMAKE_SOURCE_DIR}/tests/contract" "${CMAKE_BINARY_DIR}/tests/contract/generated")
+target_include_directories(remote_conform PRIVATE "${CMAKE_SOURCE_DIR}/src/remote/job" "${CMAKE_SOURCE_DIR}/src/remote/proxy" "${CMAKE_SOURCE_DIR}/src/remote/rail" "${CMAKE_SOURCE_DIR}/src/remote/control" "${CMAKE_SOURCE_DIR}/tests/contract" "${CMAKE_BINARY_DIR}/tests/contract/generated")
 target_link_libraries(remote_conform PRIVATE rig_headers rig_options rig_edge
-  $<TARGET_FILE:folder_remote> $<TARGET_FILE:folder_remote_job> $<TARGET_FILE:folder_remote> $<TARGET_FILE:folder_remote_rail> $<TARGET_FILE:folder_remote_fabric>
+  $<TARGET_FILE:folder_remote> $<TARGET_FILE:folder_remote_job> $<TARGET_FILE:folder_remote_rail> $<TARGET_FILE:folder_remote_fabric>
   $<TARGET_FILE:folder_remote_abi> $<TARGET_FILE:folder_remote_control>
   $<TARGET_FILE:folder_base> PkgConfig::SODIUM Threads::Threads ${CMAKE_DL_LIBS})
 add_dependencies(remote_conform folder_remote rig-conform)
 set_target_properties(remote_conform PROPERTIES PREFIX "")
 
 # The same with two agents and the library's controller.
-rig_test(test_agent_parcels SOURCES test_agent_parcels.c agent_inside.c LINKS test_polled test_system folder_agent LABEL remote
+rig_test(test_agent_parcels SOURCES test_agent_parcels.c agent_inside.c LINKS test_polled test_system folder_agent folder_remote LABEL remote
   TIMEOUT 600)
 
 # Peers that lie.

@@ -13,7 +13,7 @@
 #include "polled.h"
 #include "rig_conform.h"
 #include "rig_remote.h"
-#include "rmt_job.h"
+#include "rmt_proxy.h"
 
 RIG_API const struct rig_opener *rig_conform_opener(const char *text, unsigned index);
 RIG_API const struct rig_conform_code *rig_conform_code(const char *arch);

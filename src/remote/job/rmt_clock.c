@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "rmt_job.h"
+#include "rmt_request.h"
 
 enum { SAMPLES = 8 };
 
@@ -112,13 +113,20 @@ int rig_rmt_clock_measure(struct rig_rmt_machine *m)
 	return err;
 }
 
+struct rig_rmt_clock rig_rmt_clock_now_locked(const struct rig_rmt_machine *m)
+{
+	struct rig_rmt_clock c = m->clock;
+
+	c.error = grown(&c, rig_now_ns());
+	return c;
+}
+
 struct rig_rmt_clock rig_rmt_clock_now(struct rig_rmt_machine *m)
 {
 	struct rig_rmt_clock c;
 
 	(void)pthread_mutex_lock(&m->lock);
-	c = m->clock;
+	c = rig_rmt_clock_now_locked(m);
 	(void)pthread_mutex_unlock(&m->lock);
-	c.error = grown(&c, rig_now_ns());
 	return c;
 }

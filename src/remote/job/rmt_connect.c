@@ -12,6 +12,7 @@
 
 #include "clock.h"
 #include "rmt_job.h"
+#include "rmt_request.h"
 #include "thread.h"
 
 enum {

@@ -10,25 +10,18 @@
 
 #include "cond.h"
 #include "rmt_job.h"
+#include "rmt_rails.h"
 
 enum { LEAST_SILENCE_MS = 50 };
 
 /* ---- Failure ---- */
 
-static void tell_proxies(struct rig_remote_job *job)
+static void tell_devices(struct rig_remote_job *job)
 {
-	uint32_t m, i;
+	uint32_t m;
 
-	for (m = 0; m < job->nmachines; m++) {
-		struct rig_rmt_machine *machine = &job->machines[m];
-
-		(void)pthread_mutex_lock(&machine->lock);
-		(void)pthread_cond_broadcast(&machine->answered);
-		for (i = 0; i < RIG_RMT_DEVICES; i++)
-			if (machine->proxies[i])
-				rig_rmt_proxy_lose(machine->proxies[i], job->reason);
-		(void)pthread_mutex_unlock(&machine->lock);
-	}
+	for (m = 0; m < job->nmachines; m++)
+		rig_rmt_devices_lose(&job->machines[m], job->reason);
 }
 
 /* Agents are told why, where that needs no waiting; the connection's end tells the rest. */
@@ -87,7 +80,7 @@ void rig_rmt_job_fail(struct rig_remote_job *job, const char *format, ...)
 	/* First who would otherwise take the end of a data connection for the cause; it blocks on nothing. */
 	tell_agents(job, RIG_RMT_FAILED);
 	rig_rmt_rails_fail(job, job->reason);
-	tell_proxies(job);
+	tell_devices(job);
 	/* This may be a proxy's thread, for which its device's stop would wait: none is stopped in it. */
 	rig_locks_add(1);
 	if (job->options.failed)
@@ -130,12 +123,11 @@ int rig_rmt_over_error(const struct rig_remote_job *job)
 
 static void free_job(struct rig_remote_job *job)
 {
-	uint32_t i, k;
+	uint32_t i;
 
 	for (i = 0; i < job->nmachines; i++) {
 		rig_rmt_chan_free(job->machines[i].chan);
-		for (k = 0; k < RIG_RMT_DEVICES; k++)
-			free(job->machines[i].losses[k]);
+		rig_rmt_devices_free(&job->machines[i]);
 		(void)pthread_cond_destroy(&job->machines[i].answered);
 		(void)pthread_mutex_destroy(&job->machines[i].lock);
 	}
@@ -194,7 +186,7 @@ static void close_with(struct rig_remote_job *job, const char *format, ...)
 	first = end_job(job, false, format, args);
 	va_end(args);
 	if (first) {
-		tell_proxies(job);
+		tell_devices(job);
 		tell_agents(job, RIG_RMT_CLOSE);
 	}
 	join_threads(job);

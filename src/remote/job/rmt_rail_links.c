@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "rmt_rail_over.h"
 #include "rmt_rails_private.h"
+#include "rmt_request.h"
 
 /* ---- Asking agents ---- */
 

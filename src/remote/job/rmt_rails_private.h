@@ -8,6 +8,7 @@
 
 #include "rail.h"
 #include "rmt_job.h"
+#include "rmt_rails.h"
 
 /* Pages without memory that stand for an area elsewhere. */
 struct window {

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "rmt_job.h"
+#include "rmt_rails.h"
+#include "rmt_request.h"
 
 static int take_answer(struct rig_rmt_machine *m, const uint8_t *bytes, size_t n)
 {
@@ -69,11 +71,10 @@ static int take(struct rig_rmt_machine *m, uint8_t kind, const uint8_t *bytes, s
 	case RIG_RMT_VOID:
 		return take_void(m, bytes, n);
 	case RIG_RMT_TICKET:
-		return rig_rmt_proxy_ticket(m, bytes, n);
 	case RIG_RMT_DATA:
 	case RIG_RMT_REACHED:
 	case RIG_RMT_LOST:
-		return rig_rmt_proxy_take(m, kind, bytes, n);
+		return rig_rmt_devices_take(m, kind, bytes, n);
 	default:
 		return -EPROTO;
 	}

@@ -6,6 +6,7 @@
 
 #include "cond.h"
 #include "rmt_job.h"
+#include "rmt_request.h"
 
 void rig_rmt_connection_fail(struct rig_rmt_machine *m, int err)
 {

@@ -131,20 +131,12 @@ static void cold_stop(void *device, const char *reason)
 	rig_rmt_values_free(spent);
 }
 
-static void unlist(struct proxy *p)
-{
-	(void)pthread_mutex_lock(&p->m->lock);
-	if (p->m->proxies[p->id] == p)
-		p->m->proxies[p->id] = NULL;
-	(void)pthread_mutex_unlock(&p->m->lock);
-}
-
 static void cold_release(void *device)
 {
 	struct proxy *p = device;
 	struct rig_remote_job *job = p->m->job;
 
-	unlist(p);
+	rig_rmt_devices_remove(p->m, p->id, &p->device);
 	rig_rmt_measured_drop(p);
 	(void)pthread_cond_destroy(&p->moved);
 	(void)pthread_mutex_destroy(&p->load_lock);
@@ -231,12 +223,18 @@ static int open_there(struct proxy *p, const char *name)
 	return rig_error_set(-EPROTO, "%s", p->m->job->reason);
 }
 
+static void lose(struct rig_rmt_device *d, const char *reason)
+{
+	rig_rmt_proxy_lose(rig_rmt_proxy_of(d), reason);
+}
+
 static struct proxy *make_proxy(struct rig_rmt_machine *m, rig_atomic_u64 *word)
 {
 	struct proxy *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
+	p->device = (struct rig_rmt_device){rig_rmt_proxy_take, lose};
 	p->m = m;
 	p->word = word;
 	p->word_region.kind = REGION_WORD;
@@ -264,14 +262,7 @@ static int start(struct proxy *p, const char *name)
 		stop_there(p, NULL);
 		return rig_error_set(err, "no thread could be started");
 	}
-	(void)pthread_mutex_lock(&p->m->lock);
-	p->m->proxies[p->id] = p;
-	if (p->m->losses[p->id])
-		rig_rmt_proxy_lose(p, p->m->losses[p->id]);
-	(void)pthread_mutex_unlock(&p->m->lock);
-	/* Who failed the job meanwhile did not find it. */
-	if (rig_rmt_job_over(p->m->job))
-		rig_rmt_proxy_lose(p, p->m->job->reason);
+	rig_rmt_devices_add(p->m, p->id, &p->device);
 	return 0;
 }
 

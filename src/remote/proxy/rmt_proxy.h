@@ -16,6 +16,8 @@
 #define RMT_PROXY_H
 
 #include "rmt_job.h"
+#include "rmt_rails.h"
+#include "rmt_request.h"
 
 enum region_kind {
 	REGION_REMOTE,  /* memory of the device, or a mapping of it there */
@@ -88,6 +90,7 @@ enum { APPROVED = 1024 };
 
 struct proxy {
 	const struct rig_driver *hot; /* first: facts.edge */
+	struct rig_rmt_device device; /* as the job knows it */
 	struct rig_rmt_machine *m;
 	uint32_t id;
 	struct rig_rmt_facts facts;
@@ -118,7 +121,18 @@ struct proxy {
 	uint64_t staged_in, staged_out;
 };
 
+/* The proxy that the job knows as `d`. */
+static inline struct proxy *rig_rmt_proxy_of(struct rig_rmt_device *d)
+{
+	return (struct proxy *)((char *)d - offsetof(struct proxy, device));
+}
+
+/* rmt_proxy.c */
+extern const struct rig_driver_module rig_rmt_module;
+int rig_rmt_make(void *opener, rig_atomic_u64 *word, void **device, char *why, size_t why_bytes);
+
 /* rmt_proxy_call.c */
+void rig_rmt_proxy_lose(struct proxy *p, const char *reason);
 int rig_rmt_proxy_fault(struct proxy *p, const char **fault);
 bool rig_rmt_proxy_faulted(struct proxy *p);
 /* What a request answered: RIG_FAULT, with the proxy lost, where that is the device's end or the job's. */
@@ -187,7 +201,12 @@ void rig_rmt_proxy_advance(struct proxy *p);
    agent that does not resolve its tickets within answer_ms fails the job, whose end resolves them. */
 void rig_rmt_proxy_await_parcels(struct proxy *p);
 
+/* With the table's lock: where the agent wants a parcel. -EPROTO, -ENOMEM. */
+int rig_rmt_proxy_ticket(struct proxy *p, const uint8_t *payload, size_t bytes);
+
 /* rmt_proxy_take.c */
+/* struct rig_rmt_device's. */
+int rig_rmt_proxy_take(struct rig_rmt_device *d, uint8_t kind, const uint8_t *payload, size_t bytes);
 int rig_rmt_measures(void *self, uint64_t value, uint64_t *out, const char **failure);
 void rig_rmt_measured_drop(struct proxy *p);
 

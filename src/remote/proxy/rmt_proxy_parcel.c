@@ -249,20 +249,11 @@ static int send_parcel(struct proxy *p, const struct rig_rmt_want *want)
 	return err == -ECONNABORTED ? 0 : err;
 }
 
-int rig_rmt_proxy_ticket(struct rig_rmt_machine *m, const uint8_t *payload, size_t bytes)
+int rig_rmt_proxy_ticket(struct proxy *p, const uint8_t *payload, size_t bytes)
 {
 	struct rig_rmt_want want;
-	struct proxy *p;
-	int err = rig_rmt_want_parse(payload, bytes, &want);
 
-	if (err || want.device >= RIG_RMT_DEVICES)
-		return -EPROTO;
-	(void)pthread_mutex_lock(&m->lock);
-	p = m->proxies[want.device];
-	if (p)
-		err = send_parcel(p, &want);
-	(void)pthread_mutex_unlock(&m->lock);
-	return err;
+	return rig_rmt_want_parse(payload, bytes, &want) ? -EPROTO : send_parcel(p, &want);
 }
 
 /* ---- The end ---- */

@@ -20,7 +20,9 @@ static bool is_siblings(struct proxy *p, const struct rig_wait *wait, uint32_t *
 
 	(void)pthread_mutex_lock(&p->m->lock);
 	for (i = 0; i < RIG_RMT_DEVICES && !sent; i++) {
-		struct proxy *other = p->m->proxies[i];
+		/* All of a machine's devices here are proxies. */
+		struct rig_rmt_device *d = p->m->devices[i];
+		const struct proxy *other = d ? rig_rmt_proxy_of(d) : NULL;
 
 		sent = other && other != p && other->word == wait->word &&
 		       atomic_load_explicit(&other->sent, memory_order_acquire) >= wait->value;

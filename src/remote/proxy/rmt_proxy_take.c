@@ -53,11 +53,15 @@ static int take_bytes(struct proxy *p, uint64_t number, uint64_t at, const uint8
 	return err;
 }
 
-static int take_data(struct proxy *p, struct rig_rmt_in *in)
+static int take_data(struct proxy *p, const uint8_t *payload, size_t bytes)
 {
-	uint64_t number = rig_rmt_get64(in), at = rig_rmt_get64(in);
+	struct rig_rmt_in in = rig_rmt_in_of(payload, bytes);
+	uint64_t number, at;
 
-	return in->bad ? -EPROTO : take_bytes(p, number, at, in->at, in->left);
+	(void)rig_rmt_get32(&in); /* the device */
+	number = rig_rmt_get64(&in);
+	at = rig_rmt_get64(&in);
+	return in.bad ? -EPROTO : take_bytes(p, number, at, in.at, in.left);
 }
 
 /* ---- Times ---- */
@@ -134,68 +138,33 @@ static int take_reached(struct proxy *p, const struct rig_rmt_reached *r, const 
 	return err;
 }
 
-static int take_lost(struct proxy *p, struct rig_rmt_in *in)
+static int take_any_reached(struct proxy *p, const uint8_t *payload, size_t bytes)
 {
-	char reason[RIG_RMT_REASON];
-
-	rig_rmt_get_text(in, reason, sizeof(reason));
-	if (rig_rmt_in_end(in))
-		return -EPROTO;
-	rig_rmt_proxy_lose(p, reason);
-	return 0;
-}
-
-/* A device may be lost before its proxy is in the table, even before its open is answered. */
-static int keep_loss(struct rig_rmt_machine *m, uint32_t id, struct rig_rmt_in *in)
-{
-	char reason[RIG_RMT_REASON];
-
-	rig_rmt_get_text(in, reason, sizeof(reason));
-	if (rig_rmt_in_end(in))
-		return -EPROTO;
-	if (!m->losses[id])
-		m->losses[id] = strdup(reason);
-	return m->losses[id] ? 0 : -ENOMEM;
-}
-
-static int take_any(struct rig_rmt_machine *m, uint8_t kind, uint32_t id, const uint8_t *payload,
-        size_t bytes, struct rig_rmt_in *in, const struct rig_rmt_clock *clock)
-{
-	struct rig_rmt_reached *r;
-	struct proxy *p = m->proxies[id];
+	struct rig_rmt_reached *r = malloc(sizeof(*r));
+	struct rig_rmt_clock clock = rig_rmt_clock_now_locked(p->m);
 	int err;
 
-	/* Else a proxy that is gone is nobody's. */
-	if (!p)
-		return kind == RIG_RMT_LOST ? keep_loss(m, id, in) : 0;
-	if (kind == RIG_RMT_DATA)
-		return take_data(p, in);
-	if (kind == RIG_RMT_LOST)
-		return take_lost(p, in);
-	r = malloc(sizeof(*r));
 	if (!r)
 		return -ENOMEM;
 	err = rig_rmt_reached_parse(payload, bytes, r);
 	if (!err)
-		err = take_reached(p, r, clock);
+		err = take_reached(p, r, &clock);
 	free(r);
 	return err;
 }
 
-/* The table's lock keeps the proxy. */
-int rig_rmt_proxy_take(struct rig_rmt_machine *m, uint8_t kind, const uint8_t *payload, size_t bytes)
+int rig_rmt_proxy_take(struct rig_rmt_device *d, uint8_t kind, const uint8_t *payload, size_t bytes)
 {
-	struct rig_rmt_in in = rig_rmt_in_of(payload, bytes);
-	uint32_t id = rig_rmt_get32(&in);
-	struct rig_rmt_clock clock = rig_rmt_clock_now(m);
-	int err;
+	struct proxy *p = rig_rmt_proxy_of(d);
 
-	if (in.bad || id >= RIG_RMT_DEVICES)
-		return -EPROTO;
-	(void)pthread_mutex_lock(&m->lock);
-	err = take_any(m, kind, id, payload, bytes, &in, &clock);
-	(void)pthread_mutex_unlock(&m->lock);
-	return err;
+	switch (kind) {
+	case RIG_RMT_DATA:
+		return take_data(p, payload, bytes);
+	case RIG_RMT_TICKET:
+		return rig_rmt_proxy_ticket(p, payload, bytes);
+	default:
+		return take_any_reached(p, payload, bytes);
+	}
 }
 
 int rig_rmt_measures(void *self, uint64_t value, uint64_t *out, const char **failure)

@@ -276,10 +276,11 @@ static void a_message_for_which_there_is_no_memory_here_says_so(void **state)
 	(void)state;
 	connect_ends(&e);
 	m = (struct rig_rmt_machine){
-	        .job = make_job(&options), .name = "far:1", .chan = e.here, .proxies = {p}};
+	        .job = make_job(&options), .name = "far:1", .chan = e.here, .devices = {&p->device}};
 	(void)pthread_mutex_init(&m.lock, NULL);
 	(void)pthread_mutex_init(&p->lock, NULL);
 	p->m = &m;
+	p->device.take = rig_rmt_proxy_take;
 	p->flight = &v;
 	rig_rmt_want_put(&out, &want);
 	assert_int_equal(rig_rmt_chan_send(e.there, RIG_RMT_TICKET, out.at, out.used, NULL, 0), 0);
