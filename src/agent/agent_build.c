@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent_device.h"
 #include "agent_hot.h"
+#include "agent_memory.h"
 
 enum { ALIGN = 16 };
 

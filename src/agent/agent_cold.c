@@ -6,7 +6,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent.h"
+#include "agent_device.h"
+#include "agent_memory.h"
+#include "agent_queue.h"
+#include "agent_rails.h"
+#include "agent_session.h"
 
 enum {
 	MALFORMED = 1,  /* beside every errno that a driver answers */

@@ -4,7 +4,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent.h"
+#include "agent_device.h"
+#include "agent_memory.h"
+#include "agent_parcel.h"
+#include "agent_peer.h"
+#include "agent_session.h"
 #include "cond.h"
 
 enum {

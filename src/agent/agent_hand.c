@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent_device.h"
 #include "agent_hot.h"
+#include "agent_memory.h"
+#include "agent_session.h"
 #include "cond.h"
 
 enum { MOST_GROWTHS = 16 };

@@ -4,7 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent_device.h"
 #include "agent_hot.h"
+#include "agent_memory.h"
+#include "agent_parcel.h"
+#include "agent_peer.h"
+#include "agent_queue.h"
+#include "agent_session.h"
 #include "cond.h"
 
 static struct pending *make_pending(bool own)

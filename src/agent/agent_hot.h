@@ -2,12 +2,12 @@
 /*
  * The hot thread's work, inside: bytes that come with a message are laid down, it is built into what the
  * driver takes, and is handed over in its turn. By the device's hot thread, but for hot_copy and hot_check,
- * which agent.h has.
+ * which agent_device.h has.
  */
 #ifndef AGENT_HOT_H
 #define AGENT_HOT_H
 
-#include "agent.h"
+#include "agent_device.h"
 
 enum { HOT_LOOK_MS = 20 }; /* between two looks at words that nothing here announces */
 

@@ -4,7 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent_device.h"
 #include "agent_hot.h"
+#include "agent_memory.h"
+#include "agent_parcel.h"
+#include "agent_peer.h"
+#include "agent_queue.h"
+#include "agent_session.h"
 
 /* Bytes [at + *done, ...) of a value's, at most up to at + bytes. */
 static int lay_item(struct device *d, const struct rig_rmt_work *work, const struct item *item, uint8_t *to,

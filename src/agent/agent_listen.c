@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "agent_session.h"
 #include "cond.h"
 #include "thread.h"
 

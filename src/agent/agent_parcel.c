@@ -3,7 +3,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "agent.h"
+#include "agent_device.h"
+#include "agent_memory.h"
+#include "agent_parcel.h"
+#include "agent_peer.h"
+#include "agent_rails.h"
+#include "agent_session.h"
 
 enum { MOST_CLAIMS = 65536 }; /* of a session: no controller of ours has so many fetches under way */
 

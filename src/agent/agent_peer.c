@@ -6,6 +6,10 @@
 #include <string.h>
 
 #include "agent.h"
+#include "agent_device.h"
+#include "agent_parcel.h"
+#include "agent_peer.h"
+#include "agent_session.h"
 #include "clock.h"
 #include "thread.h"
 

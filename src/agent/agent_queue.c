@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent.h"
+#include "agent_queue.h"
 #include "cond.h"
 
 /* More than a controller that keeps to its own bound has under way for a device. */

@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "agent.h"
+#include "agent_device.h"
+#include "agent_rails.h"
+#include "agent_session.h"
 #include "clock.h"
 #include "cond.h"
 #include "rail.h"

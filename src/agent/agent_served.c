@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent.h"
+#include "agent_session.h"
 #include "clock.h"
 #include "cond.h"
 

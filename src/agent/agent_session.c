@@ -8,6 +8,12 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "agent_device.h"
+#include "agent_parcel.h"
+#include "agent_peer.h"
+#include "agent_queue.h"
+#include "agent_rails.h"
+#include "agent_session.h"
 #include "clock.h"
 #include "thread.h"
 

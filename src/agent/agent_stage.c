@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "agent.h"
+#include "agent_device.h"
+#include "agent_memory.h"
+#include "agent_parcel.h"
 #include "clock.h"
 #include "cond.h"
 

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent_device.h"
 #include "agent_hot.h"
+#include "agent_rails.h"
 #include "rig_remote.h"
 
 bool work_has_steps(const struct device *d, const struct rig_rmt_work *work)

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent.h"
+#include "agent_device.h"
+#include "agent_memory.h"
+#include "agent_queue.h"
 
 enum { FIRST_REGIONS = 64 };
 

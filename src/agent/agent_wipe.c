@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent.h"
+#include "agent_device.h"
 #include "agent_hot.h"
 #include "clock.h"
 

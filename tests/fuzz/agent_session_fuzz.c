@@ -8,6 +8,11 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "agent_device.h"
+#include "agent_parcel.h"
+#include "agent_peer.h"
+#include "agent_queue.h"
+#include "agent_session.h"
 #include "rig.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);

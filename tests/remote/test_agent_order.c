@@ -4,7 +4,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "agent_device.h"
 #include "agent_inside.h"
+#include "agent_peer.h"
 
 static const char *const plain[INSIDE_DRIVERS] = {"", ""};
 

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "agent_inside.h"
+#include "agent_parcel.h"
+#include "agent_peer.h"
 #include "clock.h"
 #include "rig_remote.h"
 #include "system_device.h"

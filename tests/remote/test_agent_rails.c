@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent_inside.h"
+#include "agent_rails.h"
 #include "clock.h"
 
 enum {

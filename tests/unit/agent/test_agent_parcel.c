@@ -9,6 +9,12 @@
 #include "test.h"
 
 #include "agent.h"
+#include "agent_device.h"
+#include "agent_memory.h"
+#include "agent_parcel.h"
+#include "agent_peer.h"
+#include "agent_rails.h"
+#include "agent_session.h"
 
 enum { OTHER = 2, THIRD = 3, FETCH = 77, BYTES = 1000000, MOST = 8 };
 

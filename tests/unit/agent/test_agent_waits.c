@@ -10,6 +10,7 @@
 #include "test.h"
 
 #include "agent.h"
+#include "agent_session.h"
 #include "cond.h"
 #include "clock.h"
 
