@@ -195,7 +195,7 @@ static void put_rail(struct liar *l, struct rig_rmt_out *out)
  * n device's name               f function's name          a address of a machine
  * t text    s bytes to the end  c code to the end          C bytes of code, 64
  * 1 flag    2 a few, 32 bits    4 any, 32   8 any, 64      m milliseconds, few
- * z 0, 32    Z 1, 64
+ * z 0, 32    Z 1, 64     0 0, 64
  * W work    R rail's request    x ticket    w machine */
 
 static void put_code(struct liar *l, struct rig_rmt_out *out)
@@ -240,6 +240,9 @@ static void put_number(struct liar *l, struct rig_rmt_out *out, char field)
 		break;
 	case 'z':
 		rig_rmt_put32(out, strays(l) ? (uint32_t)near(l, 4) : 0);
+		break;
+	case '0':
+		rig_rmt_put64(out, 0);
 		break;
 	case 'Z':
 		rig_rmt_put64(out, strays(l) ? near(l, 4) : 1);
@@ -374,6 +377,18 @@ static const struct message of_agent[] = {
         {RIG_RMT_KINDS, 0, "s"},
 };
 
+static const struct message of_agent_to_agent[] = {
+        {RIG_RMT_FETCHED, 8, "2b0s"},
+        {RIG_RMT_FETCHED, 2, "2bos"},
+        {RIG_RMT_FETCHED, 2, "200s"},
+        {RIG_RMT_CLAIM, 6, "2bx"},
+        {RIG_RMT_UNCLAIM, 4, "2"},
+        {RIG_RMT_BEAT, 2, ""},
+        {RIG_RMT_CLOSE, 0, ""},
+        {RIG_RMT_SUBMIT, 0, "W"},
+        {RIG_RMT_KINDS, 0, "s"},
+};
+
 static uint32_t often(const struct liar *l, const struct message *m)
 {
 	return m->often ? m->often : l->wild;
@@ -423,6 +438,12 @@ uint8_t liar_controller(struct liar *l, struct rig_rmt_out *out)
 uint8_t liar_agent(struct liar *l, struct rig_rmt_out *out)
 {
 	return make(l, pick(l, of_agent, sizeof(of_agent) / sizeof(*of_agent)), out);
+}
+
+uint8_t liar_between(struct liar *l, struct rig_rmt_out *out)
+{
+	return make(
+	        l, pick(l, of_agent_to_agent, sizeof(of_agent_to_agent) / sizeof(*of_agent_to_agent)), out);
 }
 
 int liar_send(struct rig_rmt_chan *chan, uint8_t kind, struct rig_rmt_out *out)

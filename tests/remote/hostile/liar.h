@@ -38,8 +38,9 @@ uint64_t liar_edge(struct liar *l);
 void liar_fields(struct liar *l, struct rig_rmt_out *out, const char *fields);
 /* What a controller says, of a kind that is drawn; now and then with bytes changed, cut off or added. */
 uint8_t liar_controller(struct liar *l, struct rig_rmt_out *out);
-/* The same of an agent. */
+/* The same of an agent to its controller, and to another agent of a job. */
 uint8_t liar_agent(struct liar *l, struct rig_rmt_out *out);
+uint8_t liar_between(struct liar *l, struct rig_rmt_out *out);
 /* Sends and frees it. */
 int liar_send(struct rig_rmt_chan *chan, uint8_t kind, struct rig_rmt_out *out);
 

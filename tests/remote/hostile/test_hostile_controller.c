@@ -111,6 +111,8 @@ static void honest_end(struct honest *h)
 struct session {
 	struct liar liar;
 	struct rig_rmt_chan *chan;
+	struct rig_rmt_chan *between; /* as another agent of its job, or NULL */
+	uint8_t token;
 	pthread_t reader;
 	bool shown;             /* bytes of the honest job came */
 	atomic_bool caught_up;  /* the agent has answered the last, or ended */
@@ -160,7 +162,7 @@ static int join(struct session *s)
 
 	if (rig_rmt_chan_dial(agent.name, &key, DIAL_MS, SILENCE_MS, &s->chan))
 		fail_msg("the agent lets nobody in any more: %s", rig_error());
-	join.token[0] = (uint8_t)liar_draw(l, 4);
+	join.token[0] = s->token = (uint8_t)liar_draw(l, 4);
 	if (l->wild && liar_once_in(l, 10))
 		join.role = (uint32_t)liar_edge(l);
 	if (l->wild && liar_once_in(l, 10))
@@ -169,6 +171,21 @@ static int join(struct session *s)
 		(void)strcpy(join.machine, "-1");
 	rig_rmt_join_put(&out, &join);
 	return liar_send(s->chan, RIG_RMT_JOIN, &out);
+}
+
+static void join_between(struct session *s)
+{
+	const struct rig_rmt_join join = {.role = RIG_RMT_AGENT,
+	        .token = {s->token},
+	        .silence_ms = SILENCE_MS,
+	        .machine = "1",
+	        .to = liar_once_in(&s->liar, 8)};
+	struct rig_rmt_out out = {0};
+
+	if (rig_rmt_chan_dial(agent.name, &key, DIAL_MS, SILENCE_MS, &s->between))
+		fail_msg("the agent lets no agent in any more: %s", rig_error());
+	rig_rmt_join_put(&out, &join);
+	(void)liar_send(s->between, RIG_RMT_JOIN, &out);
 }
 
 static int ask(struct session *s, uint8_t kind, uint32_t device, uint64_t number, const char *fields)
@@ -245,6 +262,11 @@ static unsigned lie(struct session *s)
 
 		if (liar_send(s->chan, kind, &out))
 			break;
+		if (!s->between)
+			continue;
+		out = (struct rig_rmt_out){0};
+		kind = liar_between(&s->liar, &out);
+		(void)liar_send(s->between, kind, &out);
 	}
 	if (liar_once_in(&s->liar, 2))
 		(void)liar_send(s->chan, RIG_RMT_CLOSE, &none);
@@ -267,7 +289,11 @@ static unsigned run_liar(uint64_t seed)
 	err = join(&s);
 	if (reads)
 		assert_int_equal(pthread_create(&s.reader, NULL, read_all, &s), 0);
-	if (!err && !prepare(&s))
+	if (!err)
+		err = prepare(&s);
+	if (!err && liar_once_in(&s.liar, 3))
+		join_between(&s);
+	if (!err)
 		n = lie(&s);
 	if (reads && !err && !liar_once_in(&s.liar, 4))
 		catch_up(&s);
@@ -275,6 +301,7 @@ static unsigned run_liar(uint64_t seed)
 	if (reads)
 		(void)pthread_join(s.reader, NULL);
 	rig_rmt_chan_free(s.chan);
+	rig_rmt_chan_free(s.between);
 	all_done += s.done;
 	all_reached += s.reached;
 	if (s.shown)
