@@ -34,7 +34,7 @@ rig_test(test_agent_parcels SOURCES test_agent_parcels.c agent_inside.c LINKS te
 
 # Peers that lie.
 foreach(part IN ITEMS controller agent path)
-  rig_test(test_hostile_${part} SOURCES hostile/test_hostile_${part}.c hostile/liar.c remote_support.c remote_relay.c LINKS test_system folder_remote
+  rig_test(test_hostile_${part} SOURCES hostile/test_hostile_${part}.c hostile/liar.c hostile/liar_rails.c remote_support.c remote_relay.c LINKS test_system folder_remote
     LABEL remote TIMEOUT 1800 DEPENDS rig-agent rvx1-model firmware test_kernels)
   target_include_directories(test_hostile_${part} PRIVATE "${CMAKE_CURRENT_LIST_DIR}" "${CMAKE_CURRENT_LIST_DIR}/hostile")
 endforeach()

@@ -95,6 +95,18 @@ static struct rig_rmt_side side_of(struct liar *l, uint64_t row_bytes)
 	return side;
 }
 
+/* A copy from here whose bytes go by a parcel. */
+static void make_parcel(struct rig_rmt_part *part)
+{
+	part->kind = RIG_COPY;
+	part->fill = false;
+	part->rows = 1;
+	part->row_bytes = 600000;
+	part->src.where = RIG_RMT_LOCAL_PARCEL;
+	part->dst = (struct rig_rmt_side){
+	        .where = RIG_RMT_HERE, .region = part->dst.region, .pitch = part->row_bytes};
+}
+
 /* What the device's queues run, mostly. */
 static void tame(struct liar *l, struct rig_rmt_part *part, bool on_board)
 {
@@ -123,7 +135,7 @@ static struct rig_rmt_part part_of(struct liar *l, uint32_t index, bool on_board
 	words[1] = (uint32_t)near(l, 3);
 	words[2] = liar_once_in(l, 8) ? liar_draw(l, 3) : 0;
 	words[3] = (uint32_t)near(l, 9);
-	words[4] = liar_once_in(l, 3) ? 1U << 30 : 0;
+	words[4] = !l->linked && liar_once_in(l, 3) ? 1U << 30 : 0;
 	part.words = words;
 	part.nwords = liar_once_in(l, 8) ? liar_draw(l, RIG_REMOTE_STEP_WORDS) : RIG_REMOTE_STEP_WORDS;
 	part.row_bytes = bytes_of(l);
@@ -134,6 +146,8 @@ static struct rig_rmt_part part_of(struct liar *l, uint32_t index, bool on_board
 		part.dst.where = RIG_RMT_LOCAL;
 	part.fill = liar_once_in(l, 4);
 	part.byte = 0x5a;
+	if (l->linked && liar_once_in(l, 4))
+		make_parcel(&part);
 	part.function = given(l, 1);
 	for (int i = 0; i < 3; i++) {
 		part.block.groups[i] = liar_once_in(l, 6) ? (uint32_t)near(l, 5) : 1;

@@ -12,13 +12,14 @@
 #include "rmt_chan.h"
 #include "rmt_frames.h"
 
-enum { LIAR_DEVICES = 3, LIAR_REGIONS = 8, LIAR_REGION_BYTES = 1200000 };
+enum { LIAR_DEVICES = 3, LIAR_REGIONS = 8, LIAR_REGION_BYTES = 1200000, LIAR_RAILS = 3 };
 
 struct liar {
 	uint64_t numbers; /* the state of its draws */
-	bool wild;  /* says what is no message, too, and ends the job by that soon; else its regions are 1 to
+	bool wild;   /* says what is no message, too, and ends the job by that soon; else its regions are 1 to
 	              LIAR_REGIONS, and image and function are 1 */
-	bool board; /* its device 0 is one; the others are hosts */
+	bool linked; /* by rails, too: liar_rails.h */
+	bool board;  /* its device 0 is one; the others are hosts */
 	uint32_t request; /* the last */
 	uint64_t values[LIAR_DEVICES];
 	uint64_t code;         /* bytes since the last LOAD */

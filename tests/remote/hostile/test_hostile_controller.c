@@ -4,6 +4,7 @@
  * agent lives, stays small, shows nobody another job's bytes and serves the next honest job; and a job beside
  * them notices nothing. RIG_HOSTILE says how many messages, RIG_HOSTILE_SEED from which numbers.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -14,7 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "liar.h"
+#include "clock.h"
+#include "liar_rails.h"
 #include "remote_support.h"
 
 enum {
@@ -113,23 +115,48 @@ struct session {
 	struct rig_rmt_chan *chan;
 	struct rig_rmt_chan *between; /* as another agent of its job, or NULL */
 	uint8_t token;
+	struct liar_rails rails;
+	pthread_mutex_t lock;
+	pthread_cond_t answered;
+	uint32_t asked; /* the request whose answer is waited for; 0: it is there */
+	int status;
+	struct rig_rail_blob blob;
+	bool over; /* no answer comes any more */
 	pthread_t reader;
 	bool shown;             /* bytes of the honest job came */
 	atomic_bool caught_up;  /* the agent has answered the last, or ended */
 	unsigned done, reached; /* what it did: requests, values */
 };
 
-/* The number of the request that this answers, or 0. */
-static uint32_t answered(struct session *s, uint8_t kind, const uint8_t *bytes, size_t n)
+static void take_answer(struct session *s, const uint8_t *bytes, size_t n)
 {
 	struct rig_rmt_in in = rig_rmt_in_of(bytes, n);
 	struct rig_rmt_answer answer;
 
-	if (kind != RIG_RMT_ANSWER || rig_rmt_answer_parse(&in, &answer))
-		return 0;
-	if (!answer.status)
-		s->done++;
-	return answer.request;
+	if (rig_rmt_answer_parse(&in, &answer))
+		return;
+	s->done += !answer.status;
+	if (answer.request == LAST)
+		atomic_store(&s->caught_up, true);
+	(void)pthread_mutex_lock(&s->lock);
+	if (answer.request == s->asked) {
+		s->asked = 0;
+		s->status = in.left > sizeof(s->blob.at) ? -EPROTO : answer.status;
+		s->blob.bytes = s->status ? 0 : in.left;
+		if (s->blob.bytes)
+			memcpy(s->blob.at, in.at, s->blob.bytes);
+		(void)pthread_cond_signal(&s->answered);
+	}
+	(void)pthread_mutex_unlock(&s->lock);
+}
+
+static void be_over(struct session *s)
+{
+	(void)pthread_mutex_lock(&s->lock);
+	s->over = true;
+	(void)pthread_cond_signal(&s->answered);
+	(void)pthread_mutex_unlock(&s->lock);
+	atomic_store(&s->caught_up, true);
 }
 
 static void *read_all(void *arg)
@@ -140,16 +167,39 @@ static void *read_all(void *arg)
 	size_t n, at;
 
 	while (!rig_rmt_chan_recv(s->chan, &kind, &bytes, &n)) {
-		if (kind == RIG_RMT_FAILED) /* nothing is answered any more */
-			atomic_store(&s->caught_up, true);
-		s->reached += kind == RIG_RMT_REACHED;
 		for (at = 0; at < SECRET; at += SECRET / 16)
 			s->shown |= memmem(bytes, n, secret + at, MARK) != NULL;
-		if (answered(s, kind, bytes, n) == LAST)
-			atomic_store(&s->caught_up, true);
+		s->reached += kind == RIG_RMT_REACHED;
+		if (kind == RIG_RMT_ANSWER)
+			take_answer(s, bytes, n);
+		if (kind == RIG_RMT_TICKET)
+			liar_rails_ticket(&s->rails, bytes, n);
+		if (kind == RIG_RMT_FAILED)
+			be_over(s);
 	}
-	atomic_store(&s->caught_up, true);
+	be_over(s);
 	return NULL;
+}
+
+static int ask_rail(void *arg, const struct rig_rmt_rail *r, const struct rig_remote_transfer *both,
+        struct rig_rail_blob *answer)
+{
+	struct session *s = arg;
+	struct rig_rmt_out out = {0};
+	int err;
+
+	s->asked = ++s->liar.request;
+	rig_rmt_put32(&out, s->asked);
+	rig_rmt_rail_put(&out, r, both, both);
+	err = liar_send(s->chan, RIG_RMT_RAIL, &out);
+	(void)pthread_mutex_lock(&s->lock);
+	while (!err && s->asked && !s->over)
+		(void)pthread_cond_wait(&s->answered, &s->lock);
+	if (!err)
+		err = s->asked ? -EPIPE : s->status;
+	*answer = s->blob;
+	(void)pthread_mutex_unlock(&s->lock);
+	return err;
 }
 
 static unsigned all_done, all_reached;
@@ -262,6 +312,8 @@ static unsigned lie(struct session *s)
 
 		if (liar_send(s->chan, kind, &out))
 			break;
+		if (s->liar.linked)
+			liar_rails_act(&s->rails, &s->liar);
 		if (!s->between)
 			continue;
 		out = (struct rig_rmt_out){0};
@@ -281,16 +333,22 @@ static unsigned run_liar(uint64_t seed)
 	                            .peer = agent.name,
 	                            .kernel = kernel,
 	                            .kernel_bytes = kernel_bytes}};
+	const struct liar_asks asks = {ask_rail, &s};
 	bool reads = !liar_once_in(&s.liar, 8);
 	unsigned n = 0;
 	int err;
 
 	s.liar.wild = liar_once_in(&s.liar, 3);
+	s.liar.linked = reads && !s.liar.wild && liar_once_in(&s.liar, 3);
+	(void)pthread_mutex_init(&s.lock, NULL);
+	(void)pthread_cond_init(&s.answered, NULL);
 	err = join(&s);
 	if (reads)
 		assert_int_equal(pthread_create(&s.reader, NULL, read_all, &s), 0);
 	if (!err)
 		err = prepare(&s);
+	if (!err && s.liar.linked)
+		err = liar_rails_begin(&s.rails, &asks);
 	if (!err && liar_once_in(&s.liar, 3))
 		join_between(&s);
 	if (!err)
@@ -300,8 +358,11 @@ static unsigned run_liar(uint64_t seed)
 	rig_rmt_chan_shut(s.chan);
 	if (reads)
 		(void)pthread_join(s.reader, NULL);
+	liar_rails_end(&s.rails);
 	rig_rmt_chan_free(s.chan);
 	rig_rmt_chan_free(s.between);
+	(void)pthread_cond_destroy(&s.answered);
+	(void)pthread_mutex_destroy(&s.lock);
 	all_done += s.done;
 	all_reached += s.reached;
 	if (s.shown)
