@@ -92,7 +92,7 @@ int fetch_add(struct session *s, uint32_t id, uint64_t all, uint64_t at, const u
 	return err;
 }
 
-/* The text need not be terminated. */
+/* The text need not be terminated; it is kept until it is asked for, and cut to what a reason may have. */
 static int fetch_fail(struct session *s, uint32_t id, const uint8_t *why, size_t n)
 {
 	struct fetch *f;
@@ -108,7 +108,7 @@ static int fetch_fail(struct session *s, uint32_t id, const uint8_t *why, size_t
 		f = make(s, id);
 	if (f && !f->failed) {
 		free(f->data);
-		f->data = (uint8_t *)strndup((const char *)why, n);
+		f->data = (uint8_t *)strndup((const char *)why, n < RIG_RMT_REASON ? n : RIG_RMT_REASON);
 		f->failed = true;
 		f->bytes = f->got = 0;
 	}

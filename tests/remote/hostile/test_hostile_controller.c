@@ -26,6 +26,9 @@ enum {
 	SILENCE_MS = 2000,
 	DIAL_MS = 20000,
 	SECRET = 64 << 10,
+	LONG_REASON = 240 << 10,
+	REFUSALS = 800,
+	REFUSED = 64,                                  /* MiB that they may take */
 	LAST = 1 << 30,                                /* the number of a request */
 	PATIENCE = 200,                                /* naps */
 	MARK = 16,                                     /* bytes of the secret that would be noticed */
@@ -408,6 +411,36 @@ static void an_agent_serves_honest_jobs_whatever_liars_say(void **state)
 	        i, (unsigned long long)sent, all_done, all_reached, before, most);
 }
 
+/* Another agent's refusals of what nobody has asked for: they are kept, for somebody may, and are short. */
+static void long_refusals_that_nobody_asked_for_do_not_fill_an_agent(void **state)
+{
+	static const uint8_t why[LONG_REASON];
+	struct session s = {.liar = {.numbers = 1}};
+	long before, after;
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(join(&s), 0);
+	join_between(&s);
+	before = agent_size();
+	for (id = 0; id < REFUSALS; id++) {
+		struct rig_rmt_out out = {0};
+
+		rig_rmt_put32(&out, id);
+		rig_rmt_put64(&out, 0);
+		rig_rmt_put64(&out, 0);
+		rig_rmt_put_bytes(&out, why, sizeof(why));
+		memset(out.at + out.used - sizeof(why), 'x', sizeof(why));
+		assert_int_equal(liar_send(s.between, RIG_RMT_FETCHED, &out), 0);
+	}
+	after = agent_size();
+	rig_rmt_chan_shut(s.chan);
+	rig_rmt_chan_free(s.chan);
+	rig_rmt_chan_free(s.between);
+	if (after > before + REFUSED)
+		fail_msg("the agent has grown from %ld to %ld MiB", before, after);
+}
+
 /* ---- The world ---- */
 
 static int start(void **state)
@@ -438,7 +471,10 @@ static int end(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(an_agent_serves_honest_jobs_whatever_liars_say)};
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(long_refusals_that_nobody_asked_for_do_not_fill_an_agent),
+	        cmocka_unit_test(an_agent_serves_honest_jobs_whatever_liars_say),
+	};
 
 	return cmocka_run_group_tests(tests, start, end);
 }
