@@ -60,7 +60,7 @@ function(rig_install_libraries)
   rig_library(rig_remote_abi FOLDERS remote_abi LINKS rig_edge REQUIRES rig_edge
     HEADERS "${include}/rig_remote_abi.h" DESCRIPTION "What compiled code needs from another machine's devices")
   rig_library(rig_remote FOLDERS remote PARTS remote_job remote_control remote_rail remote_fabric base
-    LINKS rig_remote_abi rig_edge PkgConfig::SODIUM Threads::Threads ${CMAKE_DL_LIBS} REQUIRES rig_remote_abi rig
+    LINKS rig_remote_abi rig_edge PkgConfig::SODIUM PkgConfig::CRYPTO Threads::Threads ${CMAKE_DL_LIBS} REQUIRES rig_remote_abi rig
     HEADERS "${include}/rig_remote.h" DESCRIPTION "Devices of other machines: jobs, proxies and rails")
   rig_library(rig_pci FOLDERS vfio vfio_kernel vfio_user pci PARTS base doctor
     LINKS rig_edge PkgConfig::JSONC ${HUGETLBFS_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS} REQUIRES rig_edge

@@ -53,10 +53,13 @@ struct rig_remote_options {
 	/* For an agent's answer, such as to an open, and for what it has to say of the large copies of a
 	   device that it has stopped; then the job fails. 0: 60,000 */
 	uint32_t answer_ms;
-	const char *provider; /* of rails: "tcp", "shm", "verbs"; NULL: "tcp" */
-	const char *node;     /* this machine's address for rails; NULL: that of its connection to an agent */
-	/* Large copies go over the encrypted control connections too, and not over libfabric's, which are
-	   faster and are not encrypted. */
+	/* Of rails and large copies. NULL: "sealed", TCP with bytes encrypted and authenticated.
+	   libfabric's "tcp", "verbs" and "shm" are plain, for a network that one trusts: agents need
+	   --plain-rails for them. */
+	const char *provider;
+	const char *node; /* this machine's address for rails; NULL: that of its connection to an agent */
+	/* Large copies go over the control connections too, and not over data connections, which are
+	   faster. */
 	bool no_bulk_rails;
 	/* Called once if the job fails, by the thread that notices it: one of the library's, or one of the
 	   program's inside a call that sends or asks, such as rig_submit, rig_close or rig_remote_connect,

@@ -36,6 +36,9 @@ static const struct {
 } help_rows[] = {
         {"--key FILE", "the job's key: a file of mode 0600, the same on every machine (needed)"},
         {"--listen HOST:PORT", "where to listen; " DEFAULT_LISTEN " by default, port 0 takes a free one"},
+        {"--data-ports A-B", "data connections listen at a port of these alone, two ports with a dash "
+                             "between; any by default"},
+        {"--plain-rails", "jobs may choose libfabric's rails, which are neither encrypted nor authenticated"},
         {"--node ADDRESS",
                 "the address of rails' data connections; by default the one that the controller reached"},
         {"--make-key FILE", "make FILE with a new key and exit"},
@@ -200,7 +203,7 @@ static int run(struct agent *agent, const char *listen_name)
 /* ---- Options ---- */
 
 struct chosen {
-	const char *key, *listen, *make_key;
+	const char *key, *listen, *make_key, *ports;
 };
 
 /* The number of arguments taken, 0: no option; negative: an exit status, made positive by the caller. */
@@ -210,9 +213,14 @@ static int take_option(struct agent *agent, struct chosen *chosen, int left, cha
 		const char *name;
 		const char **value;
 	} valued[] = {{"--key", &chosen->key}, {"--listen", &chosen->listen},
-	        {"--make-key", &chosen->make_key}, {"--node", &agent->node}};
+	        {"--make-key", &chosen->make_key}, {"--node", &agent->node},
+	        {"--data-ports", &chosen->ports}};
 	unsigned i;
 
+	if (!strcmp(argv[0], "--plain-rails")) {
+		agent->plain_rails = true;
+		return 1;
+	}
 	if (!strcmp(argv[0], "--keep-memory")) {
 		agent->keep_memory = true;
 		return 1;
@@ -248,6 +256,23 @@ static int read_arguments(struct agent *agent, struct chosen *chosen, int argc, 
 	return err;
 }
 
+static int read_ports(struct agent *agent, const char *text)
+{
+	unsigned long first, last;
+	char *end;
+
+	first = strtoul(text, &end, 10);
+	if (end == text || *end != '-')
+		return -EINVAL;
+	text = end + 1;
+	last = strtoul(text, &end, 10);
+	if (end == text || *end || !first || first > last || last > UINT16_MAX)
+		return -EINVAL;
+	agent->first_port = (uint16_t)first;
+	agent->last_port = (uint16_t)last;
+	return 0;
+}
+
 static struct agent agent;
 
 int main(int argc, char **argv)
@@ -275,6 +300,13 @@ int main(int argc, char **argv)
 		return complain(EXIT_USE, "it needs --key FILE; --make-key FILE makes one");
 	if (rig_rmt_key_read(chosen.key, &agent.key))
 		return complain(1, "%s", rig_error());
+	if (chosen.ports && read_ports(&agent, chosen.ports))
+		return complain(EXIT_USE,
+		        "--data-ports %s: A-B, two ports from 1 to 65535, the first not above the second",
+		        chosen.ports);
+	if (agent.plain_rails)
+		complain(0, "--plain-rails: a job may choose rails and large copies that are neither "
+		            "encrypted nor authenticated");
 	if (agent.node && agent_check_node(agent.node))
 		return complain(EXIT_USE, "%s", rig_error());
 	return run(&agent, chosen.listen);

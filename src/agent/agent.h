@@ -42,8 +42,10 @@ struct agent {
 	struct served served[AGENT_DEVICES];
 	uint32_t nserved;
 	bool verbose;
-	bool keep_memory; /* one job may find what another left in a device's memory */
-	const char *node; /* of rails; NULL: the address that the controller reached */
+	bool keep_memory;               /* one job may find what another left in a device's memory */
+	const char *node;               /* of rails; NULL: the address that the controller reached */
+	bool plain_rails;               /* rails of libfabric's providers too */
+	uint16_t first_port, last_port; /* of data connections; 0 and 0: any */
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a session ended */

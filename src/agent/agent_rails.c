@@ -93,6 +93,8 @@ static int open_engine(struct session *s, const char *provider)
 	char node[RIG_RMT_NAME];
 	struct rig_rails_options options = {.provider = provider,
 	        .node = s->agent->node,
+	        .first_port = s->agent->first_port,
+	        .last_port = s->agent->last_port,
 	        .spin_ns = UINT64_MAX,
 	        .failed = engine_failed,
 	        .moved = engine_moved,
@@ -100,6 +102,12 @@ static int open_engine(struct session *s, const char *provider)
 	struct rig_rails *engine;
 	int err;
 
+	if (strcmp(provider, RIG_RAIL_SEALED) && !s->agent->plain_rails)
+		return rig_error_set(-EACCES,
+		        "the agent's rails are " RIG_RAIL_SEALED
+		        "; over %s they are plain, which it takes with "
+		        "--plain-rails alone",
+		        provider);
 	if (!s->rails) {
 		struct rails *made = make_rails();
 

@@ -24,7 +24,7 @@ target_include_directories(remote_conform PRIVATE "${CMAKE_SOURCE_DIR}/src/remot
 target_link_libraries(remote_conform PRIVATE rig_headers rig_options rig_edge
   $<TARGET_FILE:folder_remote> $<TARGET_FILE:folder_remote_job> $<TARGET_FILE:folder_remote_rail> $<TARGET_FILE:folder_remote_fabric>
   $<TARGET_FILE:folder_remote_abi> $<TARGET_FILE:folder_remote_control>
-  $<TARGET_FILE:folder_base> PkgConfig::SODIUM Threads::Threads ${CMAKE_DL_LIBS})
+  $<TARGET_FILE:folder_base> PkgConfig::SODIUM PkgConfig::CRYPTO Threads::Threads ${CMAKE_DL_LIBS})
 add_dependencies(remote_conform folder_remote rig-conform)
 set_target_properties(remote_conform PROPERTIES PREFIX "")
 

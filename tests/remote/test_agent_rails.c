@@ -67,7 +67,7 @@ static void make_link(struct world *w)
 	struct rig_rmt_rail accept = {.op = RIG_RMT_RAIL_ACCEPT,
 	                            .peer = RIG_RMT_HERE_PEER,
 	                            .name = "the controller",
-	                            .provider = "tcp"},
+	                            .provider = RIG_RAIL_SEALED},
 	                    finish = {.op = RIG_RMT_RAIL_FINISH, .peer = RIG_RMT_HERE_PEER};
 	const struct rig_rails_options options = {.spin_ns = UINT64_MAX};
 	struct rig_deadline deadline = rig_deadline_in(NULL, INSIDE_SECONDS * RIG_NS_PER_S);

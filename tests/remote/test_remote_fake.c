@@ -216,7 +216,7 @@ static struct rig_rail_link *half_link;
 /* Its link stands, and it says that it does not. */
 static int finish_half(struct rig_rmt_chan *chan, uint32_t request, struct rig_rmt_in *in)
 {
-	static const struct rig_rails_options options = {.provider = "tcp", .node = "127.0.0.1"};
+	static const struct rig_rails_options options = {.node = "127.0.0.1"};
 	struct rig_deadline deadline = rig_deadline_in(NULL, 60 * RIG_NS_PER_S);
 	struct rig_rail_blob offer, blob = {0};
 	struct rig_rmt_out out = {0};

@@ -190,7 +190,7 @@ static pid_t start_controller(unsigned moves)
 
 static void start_agent(struct agent_process *a)
 {
-	remote_agent(a, "sim:mem=64M");
+	remote_agent(a, "--plain-rails sim:mem=64M");
 	note_started(a->process.pid);
 }
 
@@ -310,6 +310,12 @@ static void check_kills(const char *provider)
 static void any_process_may_be_killed_at_any_moment(void **state)
 {
 	(void)state;
+	check_kills(NULL);
+}
+
+static void any_process_may_be_killed_at_any_moment_over_tcp(void **state)
+{
+	(void)state;
 	check_kills("tcp");
 }
 
@@ -323,6 +329,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(any_process_may_be_killed_at_any_moment),
+	        cmocka_unit_test(any_process_may_be_killed_at_any_moment_over_tcp),
 	        cmocka_unit_test(any_process_may_be_killed_at_any_moment_over_shm),
 	};
 

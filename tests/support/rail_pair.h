@@ -18,12 +18,19 @@ struct rail_ends {
 	const struct rig_remote_end *end[2];
 };
 
-/* A test for each provider, whose name is its state: over tcp, and over shm with a name that says so. */
-#define RAIL_TEST(test)                                                                                      \
-	{#test, test, NULL, NULL, (void *)(uintptr_t) "tcp"},                                                \
+/* A test for each provider, whose name is its state: sealed, and over tcp and shm with a name that says so.
+   One that is late is of libfabric's. */
+#define RAIL_TEST_OVER(name, test, provider)                                                                 \
 	{                                                                                                    \
-#test "_over_shm", test, NULL, NULL, (void *)(uintptr_t) "shm"                               \
+		name, test, NULL, NULL, (void *)(uintptr_t)(provider)                                        \
 	}
+#ifdef RAIL_LATE
+#define RAIL_TEST(test) RAIL_TEST_OVER(#test, test, "tcp"), RAIL_TEST_OVER(#test "_over_shm", test, "shm")
+#else
+#define RAIL_TEST(test)                                                                                      \
+	RAIL_TEST_OVER(#test, test, "sealed"), RAIL_TEST_OVER(#test "_over_tcp", test, "tcp"),               \
+	        RAIL_TEST_OVER(#test "_over_shm", test, "shm")
+#endif
 
 /* With the default options and the provider of the test; skips where the machine does not have it. */
 void rail_pair_begin(struct rail_pair *pair, void **state);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
+
+#include <sodium.h>
 
 #include "fabric_private.h"
 
@@ -71,21 +74,43 @@ static int open_domain(struct rig_fabric *fabric)
 	return code ? rig_fabric_error(fabric, code, "fi_domain") : 0;
 }
 
-int rig_fabric_open(const char *provider, const char *node, struct rig_fabric **made)
+static int open_sealed(struct rig_fabric *fabric, const struct rig_fabric_options *options)
 {
+	const char *node = options->node ? options->node : "127.0.0.1";
+
+	if (sodium_init() < 0)
+		return rig_error_set(-ENOSYS, "libsodium does not start");
+	if (strlen(node) >= sizeof(fabric->node))
+		return rig_error_set(
+		        -EINVAL, "an address of more than %zu characters", sizeof(fabric->node) - 1);
+	if (options->first_port > options->last_port)
+		return rig_error_set(
+		        -EINVAL, "ports from %u to %u: none", options->first_port, options->last_port);
+	fabric->sealed = true;
+	(void)snprintf(fabric->node, sizeof(fabric->node), "%s", node);
+	fabric->first_port = options->first_port;
+	fabric->last_port = options->last_port;
+	rig_sealed_targets_init(&fabric->targets);
+	return 0;
+}
+
+int rig_fabric_open(const struct rig_fabric_options *options, struct rig_fabric **made)
+{
+	const char *provider = options->provider, *node = options->node;
+	bool sealed = !strcmp(provider, "sealed");
 	struct rig_fabric *fabric;
 	int code;
 
-	if (strcmp(provider, "tcp") && strcmp(provider, "shm") && strcmp(provider, "verbs"))
-		return rig_error_set(-EINVAL, "provider is %s, none of tcp, shm and verbs", provider);
+	if (!sealed && strcmp(provider, "tcp") && strcmp(provider, "shm") && strcmp(provider, "verbs"))
+		return rig_error_set(-EINVAL, "provider is %s, none of sealed, tcp, shm and verbs", provider);
 	fabric = calloc(1, sizeof(*fabric));
 	if (!fabric)
 		return rig_error_set(-ENOMEM, "no memory for a fabric");
 	fabric->connected = rig_fabric_provider_connects(provider);
-	code = rig_fabric_load(&fabric->calls);
-	if (!code)
+	code = sealed ? open_sealed(fabric, options) : rig_fabric_load(&fabric->calls);
+	if (!code && !sealed)
 		code = choose_info(fabric, provider, node);
-	if (!code) {
+	if (!code && !sealed) {
 		read_info(fabric);
 		code = open_domain(fabric);
 	}
@@ -101,6 +126,8 @@ void rig_fabric_close(struct rig_fabric *fabric)
 {
 	if (!fabric)
 		return;
+	if (fabric->sealed)
+		rig_sealed_targets_fini(&fabric->targets);
 	if (fabric->domain)
 		(void)fi_close(&fabric->domain->fid);
 	if (fabric->fabric)
@@ -112,7 +139,7 @@ void rig_fabric_close(struct rig_fabric *fabric)
 
 size_t rig_fabric_inject_bytes(const struct rig_fabric *fabric)
 {
-	return fabric->info->tx_attr->inject_size;
+	return fabric->sealed ? SIZE_MAX : fabric->info->tx_attr->inject_size;
 }
 
 static int choose_key(const struct rig_fabric *fabric, uint64_t *key)
@@ -136,6 +163,14 @@ int rig_fabric_register(struct rig_fabric *fabric, void *at, size_t bytes, struc
 	*memory = (struct rig_fabric_memory){0};
 	if (!target && !fabric->local_memory)
 		return 0;
+	if (fabric->sealed) {
+		code = rig_sealed_target_add(&fabric->targets, at, bytes, &key);
+		if (!code) {
+			*memory = (struct rig_fabric_memory){.lists = &fabric->targets, .key = key};
+			*target = (struct rig_fabric_target){0, key};
+		}
+		return code;
+	}
 	code = choose_key(fabric, &key);
 	if (code)
 		return code;
@@ -152,6 +187,8 @@ int rig_fabric_register(struct rig_fabric *fabric, void *at, size_t bytes, struc
 
 void rig_fabric_unregister(struct rig_fabric_memory *memory)
 {
+	if (memory->lists)
+		rig_sealed_target_remove(memory->lists, memory->key);
 	if (memory->mr)
 		(void)fi_close(&memory->mr->fid);
 	*memory = (struct rig_fabric_memory){0};

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libfabric as rails need it: memory that peers may write, connections between two processes, one-sided
- * writes that the other side is told of, and waiting without looking.
+ * Data connections as rails need them: memory that peers may write, connections between two processes, writes
+ * that the other side is told of, and waiting without looking. "sealed" is ours (sealed.h):
+ * encrypted and authenticated, over TCP; it is what is used unless another is asked for. The others are
+ * libfabric's and plain: who can read or change packets, or is the other side and lies, does so to the
+ * memory that was lent.
  *
  * Each write carries 32 bits, its *note*, which the other side reads from its queue once the bytes are in
  * memory. No order among writes is relied on, nor among completions: providers promise different ones, and
  * the notes are enough. But a note overtakes, and is overtaken by, fewer than 128 others.
  *
- * Two ways to connect, as the provider has them. "tcp" and "verbs" have connected endpoints: one side
- * listens, the connection request carries a token, and nothing else is taken. "shm" has none: who knows a
- * memory key can write to that memory, keys are 64 random bits, and the kernel lets only the user's own
+ * Two ways to connect, as libfabric's providers have them. "tcp" and "verbs" have connected endpoints: one
+ * side listens, the connection request carries a token, and nothing else is taken. "shm" has none: who knows
+ * a memory key can write to that memory, keys are 64 random bits, and the kernel lets only the user's own
  * processes near. A sleeping process is woken by a *bell*, a page of memory which both have.
  *
  * Threads: a fabric's functions from any thread; a connection's by one thread at a time, but rig_conn_wake
@@ -32,8 +35,14 @@ enum {
 struct rig_fabric;
 struct rig_conn;
 
-/* Opens a provider on a local address (NULL: the provider's default). */
-int rig_fabric_open(const char *provider, const char *node, struct rig_fabric **fabric);
+struct rig_fabric_options {
+	const char *provider; /* "sealed", or libfabric's "tcp", "verbs", "shm" */
+	const char *node;     /* a local address; NULL: the provider's default */
+	/* Ports to listen at, where the provider is told; 0 and 0: any. */
+	uint16_t first_port, last_port;
+};
+
+int rig_fabric_open(const struct rig_fabric_options *options, struct rig_fabric **fabric);
 
 /* After its connections and memory. NULL is allowed. */
 void rig_fabric_close(struct rig_fabric *fabric);
@@ -50,7 +59,9 @@ bool rig_fabric_provider_connects(const char *provider);
 /* Registered memory. Zeroed: none. */
 struct rig_fabric_memory {
 	struct fid_mr *mr;
-	void *local; /* what writes from it need */
+	void *local;                      /* what writes from it need */
+	struct rig_sealed_targets *lists; /* sealed: where it is, by its key */
+	uint64_t key;
 };
 
 /* What a peer needs to write to it. */
@@ -70,7 +81,9 @@ void rig_fabric_unregister(struct rig_fabric_memory *memory);
 /* How to reach the side that listens, and what it wants to see; and the same of the answer. */
 struct rig_conn_address {
 	uint8_t token[RIG_FABRIC_TOKEN];
-	uint32_t bytes; /* of the address */
+	uint8_t key[RIG_FABRIC_TOKEN]; /* sealed: the public half of the connection's key pair */
+	bool aes;                      /* sealed: the processor has AES */
+	uint32_t bytes;                /* of the address */
 	uint8_t address[RIG_FABRIC_ADDRESS];
 	uint64_t bell_pid, bell_fd; /* shm: where its bell is */
 };
@@ -130,6 +143,10 @@ void rig_conn_sleep(struct rig_conn *conn, uint64_t ns);
 
 /* Ends a sleep, this or the next one. Async-signal-safe and takes no lock. */
 void rig_conn_wake(struct rig_conn *conn);
+
+/* Whether bytes of a write that was done wait here for the socket: they go by reads and writes, and a
+ * sleep ends when there is room. */
+bool rig_conn_unsent(const struct rig_conn *conn);
 
 /* Whether operations move on only while this side reads. */
 bool rig_conn_by_bell(const struct rig_conn *conn);

@@ -90,8 +90,41 @@ static int make_conn(struct rig_fabric *fabric, struct rig_conn **made)
 	return 0;
 }
 
+/* The same of a sealed one, which is made. */
+static int wrap(struct rig_fabric *fabric, struct rig_sealed *sealed, struct rig_conn **made)
+{
+	struct rig_conn *conn = calloc(1, sizeof(*conn));
+
+	if (!conn) {
+		rig_sealed_close(sealed);
+		return rig_error_set(-ENOMEM, "no memory for a connection");
+	}
+	*conn = (struct rig_conn){.fabric = fabric, .sealed = sealed, .depth = DEPTH_MOST};
+	*made = conn;
+	return 0;
+}
+
+static int listen_sealed(struct rig_fabric *fabric, struct rig_conn_address *mine, struct rig_conn **made)
+{
+	struct rig_sealed *sealed;
+	int code = rig_sealed_listen(fabric, mine, &sealed);
+
+	return code ? code : wrap(fabric, sealed, made);
+}
+
+static int dial_sealed(struct rig_fabric *fabric, const struct rig_conn_address *peer,
+        struct rig_conn_address *mine, struct rig_conn **made)
+{
+	struct rig_sealed *sealed;
+	int code = rig_sealed_dial(fabric, peer, mine, &sealed);
+
+	return code ? code : wrap(fabric, sealed, made);
+}
+
 int rig_conn_listen(struct rig_fabric *fabric, struct rig_conn_address *mine, struct rig_conn **made)
 {
+	if (fabric->sealed)
+		return listen_sealed(fabric, mine, made);
 	struct rig_conn *conn;
 	int code = make_conn(fabric, &conn);
 
@@ -112,6 +145,8 @@ int rig_conn_listen(struct rig_fabric *fabric, struct rig_conn_address *mine, st
 int rig_conn_dial(struct rig_fabric *fabric, const struct rig_conn_address *peer,
         struct rig_conn_address *mine, struct rig_conn **made)
 {
+	if (fabric->sealed)
+		return dial_sealed(fabric, peer, mine, made);
 	struct rig_conn *conn;
 	int code = make_conn(fabric, &conn);
 
@@ -134,6 +169,8 @@ int rig_conn_dial(struct rig_fabric *fabric, const struct rig_conn_address *peer
 int rig_conn_finish(struct rig_conn *conn, const struct rig_conn_address *peer,
         const struct rig_deadline *deadline, uint64_t *refused)
 {
+	if (conn->sealed)
+		return rig_sealed_finish(conn->sealed, peer, deadline, refused);
 	if ((conn->state == RIG_CONN_LISTENING) != (peer != NULL))
 		return rig_error_set(-EINVAL, "an answer is for the side that offered, and for no other");
 	if (peer)
@@ -150,7 +187,9 @@ static void close_fid(struct fid *fid)
 
 void rig_conn_cut(struct rig_conn *conn)
 {
-	if (!conn->fabric->connected || !conn->ep)
+	if (conn->sealed)
+		rig_sealed_cut(conn->sealed);
+	if (conn->sealed || !conn->fabric->connected || !conn->ep)
 		return;
 	if (conn->state == RIG_CONN_STANDS)
 		(void)fi_shutdown(conn->ep, 0);
@@ -163,6 +202,11 @@ void rig_conn_close(struct rig_conn *conn)
 {
 	if (!conn)
 		return;
+	if (conn->sealed) {
+		rig_sealed_close(conn->sealed);
+		free(conn);
+		return;
+	}
 	rig_conn_stop_listening(conn);
 	rig_conn_cut(conn);
 	if (conn->ep)
@@ -197,6 +241,8 @@ int rig_conn_write(struct rig_conn *conn, const void *from, const struct rig_fab
         size_t bytes, const struct rig_fabric_target *to, uint64_t offset, uint32_t note,
         struct rig_conn_op *op)
 {
+	if (conn->sealed)
+		return rig_sealed_write(conn->sealed, from, bytes, to, offset, note);
 	uint64_t at = to->address + offset;
 	ssize_t code;
 
@@ -236,6 +282,8 @@ static int take(struct rig_conn *conn, const struct fi_cq_data_entry *entry, str
 
 int rig_conn_read(struct rig_conn *conn, struct rig_conn_event *events, size_t room)
 {
+	if (conn->sealed)
+		return rig_sealed_read(conn->sealed, events, room);
 	struct fi_cq_data_entry entries[READ_MOST];
 	ssize_t n;
 	int taken = 0;
@@ -262,6 +310,8 @@ int rig_conn_read(struct rig_conn *conn, struct rig_conn_event *events, size_t r
 
 bool rig_conn_gone(struct rig_conn *conn)
 {
+	if (conn->sealed)
+		return rig_sealed_gone(conn->sealed);
 	struct fi_eq_cm_entry entry;
 	uint32_t event;
 	ssize_t n;
@@ -315,9 +365,16 @@ static void sleep_by_bell(struct rig_conn *conn, uint64_t ns)
 	__atomic_store_n(&conn->woken, false, __ATOMIC_SEQ_CST);
 }
 
+bool rig_conn_unsent(const struct rig_conn *conn)
+{
+	return conn->sealed && rig_sealed_unsent(conn->sealed);
+}
+
 void rig_conn_sleep(struct rig_conn *conn, uint64_t ns)
 {
-	if (conn->fabric->connected)
+	if (conn->sealed)
+		rig_sealed_sleep(conn->sealed, ns);
+	else if (conn->fabric->connected)
 		sleep_by_fd(conn, ns);
 	else
 		sleep_by_bell(conn, ns);
@@ -327,7 +384,9 @@ void rig_conn_wake(struct rig_conn *conn)
 {
 	uint64_t one = 1;
 
-	if (!conn->fabric->connected) {
+	if (conn->sealed) {
+		rig_sealed_wake(conn->sealed);
+	} else if (!conn->fabric->connected) {
 		__atomic_store_n(&conn->woken, true, __ATOMIC_SEQ_CST);
 		rig_bell_ring(conn->bell);
 	} else if (write(conn->wake_fd, &one, sizeof(one)) < 0) {

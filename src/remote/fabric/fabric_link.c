@@ -90,8 +90,7 @@ int rig_conn_link_listen(struct rig_conn *conn, struct rig_conn_address *mine)
 	return 0;
 }
 
-/* What a peer said its address is: a socket address of the length of its family. */
-static bool is_address(const struct rig_conn_address *peer)
+bool rig_conn_is_socket_address(const struct rig_conn_address *peer)
 {
 	struct sockaddr head;
 
@@ -125,7 +124,7 @@ int rig_conn_link_dial(
 	int code;
 
 	(void)mine; /* its token is all of the answer */
-	if (!is_address(peer))
+	if (!rig_conn_is_socket_address(peer))
 		return rig_error_set(-EPROTO, "the offer names no address");
 	info = conn->fabric->calls->dupinfo(conn->fabric->info);
 	if (!info)

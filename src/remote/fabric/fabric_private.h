@@ -12,6 +12,7 @@
 
 #include "fabric.h"
 #include "fabric_bell.h"
+#include "sealed.h"
 
 /* The few symbols of libfabric; all else goes through tables of what these make. */
 struct rig_fabric_calls {
@@ -31,7 +32,14 @@ struct rig_fabric_signals;
 struct rig_fabric_signals *rig_fabric_signals_save(void);
 void rig_fabric_signals_restore(struct rig_fabric_signals *saved); /* frees it; NULL is allowed */
 
+enum { RIG_FABRIC_NODE = 256 };
+
 struct rig_fabric {
+	bool sealed; /* and then of the rest these alone */
+	char node[RIG_FABRIC_NODE];
+	uint16_t first_port, last_port;
+	struct rig_sealed_targets targets;
+
 	const struct rig_fabric_calls *calls;
 	struct fi_info *info;
 	struct fid_fabric *fabric;
@@ -55,6 +63,7 @@ enum rig_conn_state {
 
 struct rig_conn {
 	struct rig_fabric *fabric;
+	struct rig_sealed *sealed; /* and then of the rest only depth */
 	enum rig_conn_state state;
 	struct fid_eq *eq;
 	struct fid_pep *listener;
@@ -100,6 +109,9 @@ void rig_conn_keep_from_programs(struct rig_conn *conn);
 
 /* Ends the connections to the listener but the peer's; their number. */
 unsigned rig_conn_end_strangers(struct rig_conn *conn);
+
+/* Whether what a peer said its address is is one: a socket address of the length of its family. */
+bool rig_conn_is_socket_address(const struct rig_conn_address *peer);
 
 /* Whether two tokens are one, in a time that does not depend on where they differ. */
 bool rig_conn_same_token(const uint8_t *a, const uint8_t *b);

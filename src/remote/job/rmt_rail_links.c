@@ -44,7 +44,7 @@ void rig_rmt_rail_set_blob(struct rig_rmt_rail *r, const struct rig_rail_blob *b
 
 static const char *provider_of(const struct rig_remote_job *job)
 {
-	return job->options.provider ? job->options.provider : "tcp";
+	return job->options.provider ? job->options.provider : RIG_RAIL_SEALED;
 }
 
 /* ---- Links ---- */

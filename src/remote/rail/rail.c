@@ -10,7 +10,7 @@ static void set_options(struct rig_rails *rails, const struct rig_rails_options 
 {
 	rails->options = *options;
 	(void)snprintf(rails->provider, sizeof(rails->provider), "%s",
-	        options->provider ? options->provider : "tcp");
+	        options->provider ? options->provider : RIG_RAIL_SEALED);
 	if (options->spin_ns == UINT64_MAX)
 		rails->options.spin_ns = RIG_RAIL_SPIN_NS;
 	if (!options->piece)
@@ -29,7 +29,12 @@ int rig_rails_open(const struct rig_rails_options *options, struct rig_rails **m
 	rails->references = 1;
 	rails->pid = getpid();
 	set_options(rails, options);
-	code = rig_fabric_open(options->provider ? options->provider : "tcp", options->node, &rails->fabric);
+	code = rig_fabric_open(&(struct rig_fabric_options){.provider = options->provider ? options->provider
+	                                                                                  : RIG_RAIL_SEALED,
+	                               .node = options->node,
+	                               .first_port = options->first_port,
+	                               .last_port = options->last_port},
+	        &rails->fabric);
 	if (code) {
 		free(rails);
 		return code;

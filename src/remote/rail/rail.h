@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rail engine: rails (rig_remote_abi.h) over libfabric, one engine for a job in a process.
+ * The rail engine: rails (rig_remote_abi.h) over data connections (fabric.h), one engine for a job in a
+ * process.
  *
  * Concepts
  *   engine  this process's part of a job's rails, over one provider.
@@ -19,8 +20,9 @@
  *   A's endpoint takes one connection, of who presents the offer's token, which is good once; every other is
  *   refused before a byte of it reaches memory, and it listens no longer once it has connected or given up.
  *
- *   What then goes over it is neither encrypted nor authenticated, the token included: who can read the
- *   network reads the bytes, and who can put packets into a TCP connection changes them.
+ *   What then goes over it is encrypted and authenticated (fabric.h, "sealed"), unless the engine is over a
+ *   provider of libfabric's: then neither, the token included; who can read the network reads the bytes, and
+ *   who can put packets into a TCP connection changes them.
  *
  * Making a rail, over a finished link, in any order:
  *     A: rig_rail_make(its send and receive)        -> blob -> B: rig_rail_join
@@ -83,12 +85,17 @@ struct rig_rails_stats {
 	uint64_t refused;     /* connections that presented no token, or a wrong one */
 };
 
+#define RIG_RAIL_SEALED "sealed"
+
 struct rig_rails_options {
-	/* "tcp"; "shm", within a machine; "verbs", unverified: no device of it was at hand. NULL: "tcp". */
+	/* "sealed"; or plain, of libfabric: "tcp"; "shm", within a machine; "verbs", unverified: no device of
+	   it was at hand. NULL: "sealed". */
 	const char *provider;
 	/* The local address that links listen on and connect from, numeric or a name. NULL: for tcp and
 	   verbs, 127.0.0.1. */
 	const char *node;
+	/* Sealed: links listen at a port of these; 0 and 0: any. */
+	uint16_t first_port, last_port;
 	/* A link's thread looks without blocking for so long after something moved, unless other threads want
 	   its CPU. UINT64_MAX: RIG_RAIL_SPIN_NS. */
 	uint64_t spin_ns;

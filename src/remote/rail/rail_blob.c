@@ -5,7 +5,7 @@
 #include "rail_blob.h"
 
 /* Raised with every change of a blob or of what a note means. */
-#define VERSION 1u
+#define VERSION 2u
 
 struct writer {
 	struct rig_rail_blob *blob;
@@ -115,6 +115,8 @@ void rig_rail_blob_hello(
 	put_bytes(&w, hello->provider, sizeof(hello->provider));
 	put(&w, hello->piece);
 	put_bytes(&w, hello->address.token, sizeof(hello->address.token));
+	put_bytes(&w, hello->address.key, sizeof(hello->address.key));
+	put(&w, hello->address.aes);
 	put(&w, hello->address.bytes);
 	put_bytes(&w, hello->address.address, sizeof(hello->address.address));
 	put(&w, hello->address.bell_pid);
@@ -126,7 +128,7 @@ int rig_rail_parse_hello(
         const struct rig_rail_blob *blob, enum rig_rail_blob_kind kind, struct rig_rail_hello *hello)
 {
 	struct reader r = {.blob = blob};
-	uint64_t bytes;
+	uint64_t bytes, aes;
 	int code = begin_reading(&r, kind);
 
 	if (code)
@@ -134,6 +136,8 @@ int rig_rail_parse_hello(
 	take_bytes(&r, hello->provider, sizeof(hello->provider));
 	hello->piece = take(&r);
 	take_bytes(&r, hello->address.token, sizeof(hello->address.token));
+	take_bytes(&r, hello->address.key, sizeof(hello->address.key));
+	aes = take(&r);
 	bytes = take(&r);
 	take_bytes(&r, hello->address.address, sizeof(hello->address.address));
 	hello->address.bell_pid = take(&r);
@@ -142,8 +146,10 @@ int rig_rail_parse_hello(
 	code = end_reading(&r);
 	if (code)
 		return code;
-	if (bytes > sizeof(hello->address.address) || !memchr(hello->provider, 0, sizeof(hello->provider)))
+	if (bytes > sizeof(hello->address.address) || aes > 1 ||
+	        !memchr(hello->provider, 0, sizeof(hello->provider)))
 		return rig_error_set(-EPROTO, "a blob of a rail whose lengths are out of bounds");
+	hello->address.aes = aes;
 	hello->address.bytes = (uint32_t)bytes;
 	return 0;
 }

@@ -214,8 +214,8 @@ void rig_rail_link_lock(struct rig_rail_link *link)
 static void tell_others(struct rig_rail_link *link)
 {
 	/* The link's own thread is told in vain if it is who does this: it looks once more. */
-	if (link->broken[0] || link->stalled || (link->open && rig_conn_by_bell(link->conn)) ||
-	        (link->moved && link->rails->options.moved))
+	if (link->broken[0] || link->stalled || rig_conn_unsent(link->conn) ||
+	        (link->open && rig_conn_by_bell(link->conn)) || (link->moved && link->rails->options.moved))
 		rig_conn_wake(link->conn);
 	if (link->wrote)
 		rig_conn_ring(link->conn);

@@ -63,7 +63,8 @@ static struct look look_once(struct rig_rail_link *link)
 	look.active |= link->wrote;
 	look.moved = link->moved;
 	look.broken = link->broken[0];
-	look.waits = link->stalled || (link->open && rig_conn_by_bell(link->conn));
+	look.waits = (link->stalled && !rig_conn_unsent(link->conn)) ||
+	             (link->open && rig_conn_by_bell(link->conn));
 	link->wrote = link->moved = false;
 	rig_rail_link_unlock(link);
 	return look;

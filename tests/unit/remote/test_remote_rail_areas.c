@@ -159,8 +159,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        RAIL_TEST(random_transfers_change_what_they_are_for_and_no_other_byte),
-	        cmocka_unit_test_prestate(
-	                what_a_peer_writes_beside_an_area_changes_nothing, (void *)(uintptr_t) "tcp"),
+	        RAIL_TEST_OVER("what_a_peer_writes_beside_an_area_changes_nothing",
+	                what_a_peer_writes_beside_an_area_changes_nothing, "sealed"),
+	        RAIL_TEST_OVER("what_a_peer_writes_beside_an_area_changes_nothing_over_tcp",
+	                what_a_peer_writes_beside_an_area_changes_nothing, "tcp"),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,9 +46,11 @@ static void wait_told(const struct fate *fate, int err)
 	assert_int_equal(fate->err, err);
 }
 
+static const char *provider;
+
 static void begin(struct rail_pair *pair, size_t piece)
 {
-	struct rig_rails_options options = {.provider = "tcp", .spin_ns = UINT64_MAX, .piece = piece};
+	struct rig_rails_options options = {.provider = provider, .spin_ns = UINT64_MAX, .piece = piece};
 	int code = rail_pair_open(pair, &options);
 
 	if (code == -ENODEV)
@@ -635,6 +637,67 @@ static void a_ticket_that_is_none_is_the_end_of_its_own_link_alone(void **state)
 	}
 }
 
+/* ---- A peer that writes to what was given back ---- */
+
+static void assert_untouched(const struct landing *l)
+{
+	for (size_t i = 0; i < l->bytes; i++)
+		if (l->at[i] != 0x33)
+			fail_msg("byte %zu of memory that was given back has changed", i);
+}
+
+static void a_ticket_that_is_used_again_changes_nothing_and_fails_the_job(void **state)
+{
+	uint8_t *from = make_source(3 * PIECE, 9);
+	struct fate again = {0};
+	struct rail_pair pair;
+	struct landing l;
+
+	(void)state;
+	begin(&pair, PIECE);
+	expect(&pair, 0, &l, 3 * PIECE);
+	assert_int_equal(rig_rail_send(pair.link[1], from + 1, &l.ticket, tell, &l.sent), 0);
+	wait_told(&l.landed, 0);
+	memset(l.at, 0x33, l.bytes);
+	assert_int_equal(rig_rail_send(pair.link[1], from + 1, &l.ticket, tell, &again), 0);
+	await_failure(&pair, "not lent to it");
+	rail_pair_close(&pair);
+	assert_untouched(&l);
+	free(from);
+	free(l.memory);
+}
+
+/* Taken back while its bytes are on their way: from the callback on the memory is this side's. */
+static void what_comes_for_a_ticket_that_was_given_up_changes_nothing(void **state)
+{
+	enum { PIECES = 4000, ROUNDS = 20 };
+	uint8_t *from = make_source(PIECES * PIECE, 9);
+
+	(void)state;
+	for (int round = 0; round < ROUNDS; round++) {
+		struct rail_pair pair;
+		struct landing l;
+
+		begin(&pair, PIECE);
+		expect(&pair, 0, &l, PIECES * PIECE);
+		assert_int_equal(rig_rail_send(pair.link[1], from + 1, &l.ticket, tell, &l.sent), 0);
+		while (__atomic_load_n(l.at + (size_t)round * PIECE, __ATOMIC_RELAXED) == 0xa5 &&
+		        !is_told(&l.landed))
+			(void)sched_yield();
+		if (!rig_rail_unexpect(pair.link[0], l.ticket.number)) {
+			wait_told(&l.landed, -ECANCELED);
+			memset(l.at, 0x33, l.bytes);
+			await_failure(&pair, ""); /* by the bytes, or by the note of those that came before */
+			rail_pair_close(&pair);
+			assert_untouched(&l);
+		} else {
+			rail_pair_close(&pair);
+		}
+		free(l.memory);
+	}
+	free(from);
+}
+
 /* ---- Where there are none ---- */
 
 static void a_provider_without_connections_carries_none_and_says_so(void **state)
@@ -718,5 +781,15 @@ int main(void)
 	        cmocka_unit_test(a_child_of_fork_neither_makes_nor_resolves_a_ticket),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	const struct CMUnitTest hostile[] = {
+	        cmocka_unit_test(a_ticket_that_is_used_again_changes_nothing_and_fails_the_job),
+	        cmocka_unit_test(what_comes_for_a_ticket_that_was_given_up_changes_nothing),
+	};
+	int failed;
+
+	provider = "sealed";
+	failed = cmocka_run_group_tests_name("hostile", hostile, NULL, NULL);
+	failed += cmocka_run_group_tests_name("sealed", tests, NULL, NULL);
+	provider = "tcp";
+	return failed + cmocka_run_group_tests_name("tcp", tests, NULL, NULL);
 }

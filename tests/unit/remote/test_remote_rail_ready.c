@@ -255,7 +255,8 @@ static void await_sleep(struct rail_pair *pair, int side, uint64_t before)
 		assert_false(rig_deadline_passed(&deadline));
 }
 
-/* What moved woke both sides' threads, and each goes to sleep again before the next call. */
+/* What moved woke both sides' threads, and each goes to sleep again before the next call. A
+   sealed write is done when it was handed over, so that the sender's thread slept on. */
 static void a_link_with_nothing_to_do_sleeps_and_a_call_wakes_it(void **state)
 {
 	struct rail_pair pair;
@@ -268,7 +269,7 @@ static void a_link_with_nothing_to_do_sleeps_and_a_call_wakes_it(void **state)
 		rail_ready(ends.end[0], c);
 		assert_int_equal(rail_wait(ends.end[1], RIG_REMOTE_ARRIVED, c), c);
 		rail_wait(ends.end[0], RIG_REMOTE_SENT, c);
-		for (int i = 0; i < 2; i++)
+		for (int i = strcmp(*state, "sealed") ? 0 : 1; i < 2; i++)
 			await_sleep(&pair, i, before[i]);
 	}
 	rail_ends_put(&ends);
