@@ -80,9 +80,9 @@ RIG_API int rig_remote_make_key(const char *path);
  * meanwhile; -EINVAL: a name or a number; -EREMCHG: a machine's name leads elsewhere from another machine
  * than from here.
  *
- * Blocks for each machine at most step_ms until the key is proven, and as long for each of 8 readings of its
- * clock; and for each connection between two machines at most answer_ms, within which the agent that dials
- * has a bound of its own, 10 s. The name service is asked here and there without a bound but its own
+ * Blocks for each machine at most step_ms until the key is proven, and as long for each of at most 3 readings
+ * of its clock; and for each connection between two machines at most answer_ms, within which the agent that
+ * dials has a bound of its own, 10 s. The name service is asked here and there without a bound but its own
  * (resolv.conf(5)): where names may hang, give addresses.
  *
  * Whoever can lead this process's connection for one machine to another one that has the same key is not

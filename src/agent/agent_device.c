@@ -274,6 +274,17 @@ static void unmake(struct device *d)
 	(void)rig_error_set(0, "%s", why);
 }
 
+/* So that small copies need not be asked about: memory for one each way. */
+static uint64_t stage_first(struct device *d)
+{
+	struct staging *in = staging_take(d, 1), *out = in ? staging_take(d, 1) : NULL;
+	uint64_t bytes = out ? in->bytes + out->bytes : 0;
+
+	staging_give(d, in);
+	staging_give(d, out);
+	return bytes;
+}
+
 int device_open(struct device *d, struct rig_rmt_facts *facts)
 {
 	struct served *served;
@@ -304,6 +315,7 @@ int device_open(struct device *d, struct rig_rmt_facts *facts)
 	(void)pthread_mutex_unlock(&d->lock);
 	fill_facts(d, facts);
 	facts->host = served->host;
+	facts->staged = stage_first(d);
 	return 0;
 }
 

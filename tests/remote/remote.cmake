@@ -29,8 +29,11 @@ add_dependencies(remote_conform folder_remote rig-conform)
 set_target_properties(remote_conform PROPERTIES PREFIX "")
 
 # The same with two agents and the library's controller.
-rig_test(test_agent_parcels SOURCES test_agent_parcels.c agent_inside.c LINKS test_polled test_system folder_agent folder_remote LABEL remote
-  TIMEOUT 600)
+foreach(part IN ITEMS parcels first)
+  rig_test(test_agent_${part} SOURCES test_agent_${part}.c agent_inside.c LINKS test_polled test_system folder_agent folder_remote
+    LABEL remote TIMEOUT 600)
+endforeach()
+target_link_options(test_agent_first PRIVATE -Wl,--wrap=rig_rmt_chan_send)
 
 # Peers that lie.
 foreach(part IN ITEMS controller agent path)

@@ -87,6 +87,7 @@ int rig_rmt_facts_parse(struct rig_rmt_in *in, struct rig_rmt_facts *f)
 	f->alignment = (int64_t)rig_rmt_get64(in);
 	f->has_cache_bytes = get_flag(in);
 	f->cache_bytes = (int64_t)rig_rmt_get64(in);
+	f->staged = rig_rmt_get64(in);
 	f->ncounters = get_count(in, RIG_RMT_COUNTERS);
 	for (i = 0; i < f->ncounters; i++) {
 		rig_rmt_get_text(in, f->counters[i].name, sizeof(f->counters[i].name));
@@ -117,6 +118,7 @@ void rig_rmt_facts_put(struct rig_rmt_out *out, const struct rig_rmt_facts *f)
 	rig_rmt_put64(out, (uint64_t)f->alignment);
 	rig_rmt_put8(out, f->has_cache_bytes);
 	rig_rmt_put64(out, (uint64_t)f->cache_bytes);
+	rig_rmt_put64(out, f->staged);
 	rig_rmt_put32(out, f->ncounters);
 	for (i = 0; i < f->ncounters; i++) {
 		rig_rmt_put_text(out, f->counters[i].name);

@@ -178,6 +178,7 @@ struct rig_rmt_facts {
 	int64_t alignment;
 	bool has_cache_bytes;
 	int64_t cache_bytes;
+	uint64_t staged; /* bytes that the agent has staging memory for, without being asked */
 	uint32_t ncounters;
 	struct {
 		char name[RIG_RMT_FACT_TEXT];

@@ -7,7 +7,9 @@
 #include "rmt_job.h"
 #include "rmt_request.h"
 
-enum { SAMPLES = 8 };
+/* Of a connect, unless it is known so well before: readings go on while the job lives. */
+enum { SAMPLES = 3 };
+#define GOOD_NS RIG_NS_PER_MS
 
 /* What each machine's clock may be slewed by its time service, 500 parts per million, and 100 of its own. */
 #define DRIFT_PPM UINT64_C(1200)
@@ -108,7 +110,7 @@ int rig_rmt_clock_measure(struct rig_rmt_machine *m)
 	unsigned i;
 	int err = 0;
 
-	for (i = 0; i < SAMPLES && !err; i++)
+	for (i = 0; i < SAMPLES && !err && (!i || rig_rmt_clock_now(m).error > GOOD_NS); i++)
 		err = measure_once(m);
 	return err;
 }

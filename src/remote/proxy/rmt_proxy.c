@@ -173,6 +173,7 @@ static void set_facts(struct proxy *p)
 	uint32_t i;
 
 	p->id = p->facts.device;
+	p->staged = p->facts.staged;
 	p->row_words = 3;
 	for (i = 0; i < p->facts.nqueues; i++)
 		p->queues[i] = (struct rig_queue){p->facts.queues[i].name, p->facts.queues[i].runs};

@@ -78,6 +78,18 @@ struct value {
 	uint32_t nrails;
 };
 
+/* A function that the agent has named: it is asked for once. */
+struct known {
+	struct known *next;
+	struct rig_entry entry;
+	char name[];
+};
+
+struct image {
+	uint32_t id;
+	struct known *known; /* with the proxy's lock */
+};
+
 /* Measures of a timed value, until they are asked for. */
 struct measured {
 	struct measured *next;
@@ -118,7 +130,7 @@ struct proxy {
 	char reason[RIG_RMT_REASON];
 	/* Under the device's turn: hashes of work that the agent said fits, and the most that it staged. */
 	uint64_t approved[APPROVED];
-	uint64_t staged_in, staged_out;
+	uint64_t staged;
 };
 
 /* The proxy that the job knows as `d`. */

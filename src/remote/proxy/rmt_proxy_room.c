@@ -185,20 +185,24 @@ static int ask(struct look *l, const struct need *need, uint32_t nparts, uint32_
 	if (err)
 		return err == -EINVAL ? RIG_NEVER : err;
 	p->approved[l->hash % APPROVED] = l->hash;
-	p->staged_in = need->in > p->staged_in ? need->in : p->staged_in;
-	p->staged_out = need->out > p->staged_out ? need->out : p->staged_out;
+	p->staged = need->in + need->out > p->staged ? need->in + need->out : p->staged;
 	return RIG_FITS;
 }
 
 static bool is_granted(const struct proxy *p, const struct need *need)
 {
-	return need->in <= p->staged_in && need->out <= p->staged_out;
+	return need->in + need->out <= p->staged;
+}
+
+static uint64_t staged_for(uint64_t bytes)
+{
+	return bytes ? rig_rmt_staging_bytes(bytes) : 0;
 }
 
 /* A copy that goes in pieces needs memory for one, the others wait for it. */
 static struct need need_of(const struct look *l, uint32_t nparts)
 {
-	struct need need = {l->in, l->out, 1};
+	struct need need = {staged_for(l->in), staged_for(l->out), 1};
 	uint32_t pieces;
 
 	if (is_granted(l->p, &need))
@@ -208,13 +212,9 @@ static struct need need_of(const struct look *l, uint32_t nparts)
 		uint64_t last = l->parts[0].u.copy.row_bytes - (pieces - 1) * (uint64_t)RIG_RMT_PIECE;
 
 		need.pieces = pieces;
-		need.in = l->in ? last : 0;
-		need.out = l->out ? last : 0;
+		need.in = l->in ? staged_for(last) : 0;
+		need.out = l->out ? staged_for(last) : 0;
 	}
-	if (need.in)
-		need.in = rig_rmt_staging_bytes(need.in);
-	if (need.out)
-		need.out = rig_rmt_staging_bytes(need.out);
 	return need;
 }
 
