@@ -28,8 +28,8 @@ struct device *device_make(struct session *session, uint32_t id, const char *nam
 	d->id = id;
 	(void)snprintf(d->name, sizeof(d->name), "%s", name);
 	d->tail = &d->head;
-	queue_init(&d->hot_queue);
-	queue_init(&d->cold_queue);
+	queue_init(&d->hot_queue, QUEUE_OF_DEVICE);
+	queue_init(&d->cold_queue, QUEUE_OF_DEVICE);
 	(void)pthread_mutex_init(&d->turn, NULL);
 	(void)pthread_mutex_init(&d->lock, NULL);
 	rig_cond_init(&d->changed);

@@ -7,12 +7,10 @@
 #include "agent_queue.h"
 #include "cond.h"
 
-/* More than a controller that keeps to its own bound has under way for a device. */
-#define MOST_BYTES ((size_t)768 << 20)
-
-void queue_init(struct queue *q)
+void queue_init(struct queue *q, size_t most)
 {
 	memset(q, 0, sizeof(*q));
+	q->most = most;
 	q->tail = &q->head;
 	(void)pthread_mutex_init(&q->lock, NULL);
 	rig_cond_init(&q->some);
@@ -40,14 +38,15 @@ bool queue_push(struct queue *q, uint8_t kind, const void *payload, size_t bytes
 	item->next = NULL;
 	item->kind = kind;
 	item->bytes = bytes;
+	item->cost = sizeof(*item) + bytes;
 	if (bytes)
 		memcpy(item->payload, payload, bytes);
 	(void)pthread_mutex_lock(&q->lock);
-	pushed = !q->closed && bytes <= MOST_BYTES - q->bytes;
+	pushed = !q->closed && item->cost <= q->most - q->held;
 	if (pushed) {
 		*q->tail = item;
 		q->tail = &item->next;
-		q->bytes += bytes;
+		q->held += item->cost;
 		(void)pthread_cond_signal(&q->some);
 	}
 	(void)pthread_mutex_unlock(&q->lock);
@@ -99,7 +98,7 @@ struct item *queue_pop_past(struct queue *q, bool (*stays)(uint8_t kind), unsign
 		*at = item->next;
 		if (!item->next)
 			q->tail = at;
-		q->bytes -= item->bytes;
+		q->held -= item->cost;
 	}
 	(void)pthread_mutex_unlock(&q->lock);
 	return item;

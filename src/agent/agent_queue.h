@@ -12,6 +12,7 @@ struct item {
 	struct item *next;
 	uint8_t kind;
 	size_t bytes;
+	size_t cost; /* of the queue's bound */
 	uint8_t payload[];
 };
 
@@ -19,11 +20,19 @@ struct queue {
 	pthread_mutex_t lock;
 	pthread_cond_t some;
 	struct item *head, **tail;
-	size_t bytes;
+	size_t most, held; /* bytes, items' own among them */
 	bool closed;
 };
 
-void queue_init(struct queue *q);
+enum {
+	QUEUE_OF_DEVICE =
+	        768 << 20, /* more than a controller that keeps to its own bound has under way for one */
+	QUEUE_OF_CONTROL = 128 << 20,
+};
+
+/* Holds at most so many bytes, what an item takes beside its payload among them: who sends nothing, often, is
+   bounded too. */
+void queue_init(struct queue *q, size_t most);
 void queue_fini(struct queue *q);
 /* False: no memory, closed, or more than a controller may have under way. */
 bool queue_push(struct queue *q, uint8_t kind, const void *payload, size_t bytes);

@@ -447,7 +447,7 @@ static struct session *make(struct agent *agent, struct rig_rmt_chan *chan, cons
 	s->agent = agent;
 	s->chan = chan;
 	s->join = *join;
-	queue_init(&s->control);
+	queue_init(&s->control, QUEUE_OF_CONTROL);
 	rig_rmt_post_init(&s->post);
 	(void)pthread_mutex_init(&s->lock, NULL);
 	(void)pthread_cond_init(&s->changed, NULL);

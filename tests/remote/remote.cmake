@@ -11,6 +11,8 @@ foreach(part IN ITEMS uses links code memory order rails)
 endforeach()
 target_link_options(test_agent_order PRIVATE -Wl,--wrap=rails_fail)
 
+rig_test(test_agent_queue SOURCES test_agent_queue.c LINKS folder_agent PkgConfig::CMOCKA LABEL remote)
+
 # An agent of test drivers as a process.
 rig_program(polled-agent SOURCES polled_agent.c LINKS test_polled folder_agent PkgConfig::CMOCKA)
 foreach(part IN ITEMS word errors)

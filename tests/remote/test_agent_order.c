@@ -170,7 +170,7 @@ static void set_queued(struct inside *in, size_t bytes)
 	q = &session_device(in->agent.sessions, 0)->hot_queue;
 	(void)pthread_mutex_unlock(&in->agent.lock);
 	(void)pthread_mutex_lock(&q->lock);
-	q->bytes = bytes;
+	q->held = bytes;
 	(void)pthread_mutex_unlock(&q->lock);
 }
 
