@@ -113,6 +113,11 @@ struct rig_remote_listed {
 RIG_API int rig_remote_list(
         struct rig_remote_job *job, uint32_t machine, struct rig_remote_listed *listed, uint32_t room);
 
+/* The version of the machine's agent as the last rig_remote_list of it was told, "" before one. -EINVAL,
+   -ECONNABORTED. */
+RIG_API int rig_remote_agent_version(
+        struct rig_remote_job *job, uint32_t machine, char *version, size_t bytes);
+
 /*
  * The opener of "DEVICE@MACHINE", MACHINE as given to connect; *machine (if not NULL) is that text. Both live
  * until the close. The opener's name is DEVICE alone: open it with `machine` in the options, as

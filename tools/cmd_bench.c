@@ -262,6 +262,8 @@ const struct command command_bench = {
                 "fail. Rows for which the device has no room say so. Nothing else may run on the machine "
                 "for numbers that mean something; the text of each row and what was measured where is in "
                 "docs/benchmarks.md.",
+        .via = "With --via HOST:PORT and --key FILE before it: what a DEVICE that a rig-agent(1) serves "
+               "there costs from here, in rows of its own; no option then.",
         .options = options,
         .run = run,
 };

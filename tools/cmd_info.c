@@ -169,6 +169,8 @@ const struct command command_info = {
         .synopsis = "DEVICE [--json]",
         .summary = "open a device and say what it is: memory, queues, firmware, completion",
         .text = "",
+        .via = "With --via HOST:PORT and --key FILE before it: the same of a DEVICE that a rig-agent(1) "
+               "serves there, and of the connection; no option then.",
         .options = options,
         .run = run,
 };

@@ -146,6 +146,8 @@ const struct command command_list = {
                    "each",
         .text = "GROUP and DRIVER are - where there is none. PORT is the board of this library that drives "
                 "the function.",
+        .via = "With --via HOST:PORT and --key FILE before it: what the rig-agent(1) there serves, as DEVICE "
+               "of the other commands; no option then.",
         .options = options,
         .run = run,
 };

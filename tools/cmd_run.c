@@ -241,6 +241,8 @@ const struct command command_run = {
                 "that is "
                 "missing is not noticed where such padding has its place.\n"
                 "rvx1-cc compiles images.",
+        .via = "With --via HOST:PORT and --key FILE before it: on a DEVICE that a rig-agent(1) serves there; "
+               "files are here, and every option holds.",
         .options = options,
         .run = run,
 };

@@ -92,6 +92,10 @@ void print_command_help(const struct command *c)
 		printf("\n");
 		wrap(stdout, c->text, 0, 0);
 	}
+	if (c->via) {
+		printf("\n");
+		wrap(stdout, c->via, 0, 0);
+	}
 	if (c->options[0].name)
 		printf("\n");
 	for (o = c->options; o->name; o++)
@@ -150,6 +154,10 @@ static void man_command(const struct command *c)
 	if (*c->text) {
 		printf(".PP\n");
 		troff(c->text);
+	}
+	if (c->via) {
+		printf(".PP\n");
+		troff(c->via);
 	}
 	for (o = c->options; o->name; o++) {
 		printf(".TP\n");

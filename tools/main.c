@@ -7,7 +7,7 @@
 #include "via.h"
 
 const struct command *const commands[] = {&command_list, &command_doctor, &command_info, &command_bind,
-        &command_unbind, &command_run, &command_bench, &command_regs, &command_reset, NULL};
+        &command_unbind, &command_run, &command_bench, &command_regs, &command_reset, &command_agents, NULL};
 
 enum { NAMES = 128 };
 

@@ -288,6 +288,7 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "--version"))
 		return printf("rig-agent %s\n", RIG_VERSION) < 0;
 	agent_init(&agent);
+	agent.version = RIG_VERSION;
 	rig_host_opener(HOST_DEVICE, &host);
 	err = serve(&agent, &host, true);
 	if (!err)

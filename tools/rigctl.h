@@ -25,11 +25,12 @@ struct command {
 	const char *summary;               /* one line */
 	const char *text;                  /* paragraphs, '\n' between them */
 	const struct option_help *options; /* ends with a NULL name */
+	const char *via;                   /* what it does with --via; NULL: it is of this machine */
 	int (*run)(int argc, char **argv); /* argv[0] is the command's name; answers an exit status */
 };
 
 extern const struct command command_list, command_doctor, command_info, command_bind, command_unbind,
-        command_run, command_bench, command_regs, command_reset;
+        command_run, command_bench, command_regs, command_reset, command_agents;
 
 /* All, with a NULL at the end. */
 extern const struct command *const commands[];

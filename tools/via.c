@@ -14,9 +14,14 @@ enum { LISTED = 64, NAME = 256 };
 
 struct via via;
 
+const char *via_key(void)
+{
+	return via.key ? via.key : getenv("RIG_KEY");
+}
+
 int via_connect(void)
 {
-	const char *key = via.key ? via.key : getenv("RIG_KEY");
+	const char *key = via_key();
 
 	if (via.job)
 		return 0;

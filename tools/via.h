@@ -13,6 +13,8 @@ struct via {
 
 extern struct via via;
 
+/* The key's file, or NULL. */
+const char *via_key(void);
 /* Connects on first use. 0, or an exit status after a complaint. */
 int via_connect(void);
 /* open_device there. */

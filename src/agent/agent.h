@@ -42,6 +42,7 @@ struct agent {
 	struct served served[AGENT_DEVICES];
 	uint32_t nserved;
 	bool verbose;
+	const char *version;            /* of the program, for who lists what it serves; NULL: none */
 	bool keep_memory;               /* one job may find what another left in a device's memory */
 	const char *node;               /* of rails; NULL: the address that the controller reached */
 	bool plain_rails;               /* rails of libfabric's providers too */

@@ -150,6 +150,7 @@ static void do_list(struct session *s, struct rig_rmt_in *in)
 		rig_rmt_put8(&out, s->agent->served[i].holder || s->agent->served[i].stuck);
 	}
 	(void)pthread_mutex_unlock(&s->agent->lock);
+	rig_rmt_put_text(&out, s->agent->version ? s->agent->version : "");
 	(void)session_answer(s, request, 0, "", out.at, out.used);
 	rig_rmt_out_free(&out);
 }

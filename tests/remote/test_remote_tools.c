@@ -18,7 +18,10 @@ static int start(void **state)
 
 static int end(void **state)
 {
-	return remote_end(state, &agent, 1);
+	remote_agent_end(&agent);
+	/* Models of agents that the example has killed take their leave. */
+	sys_assert_no_process();
+	return sys_teardown(state);
 }
 
 static void via(struct sys_result *result, const char *arguments)
@@ -40,6 +43,57 @@ static void list_shows_what_the_agent_serves(void **state)
 	assert_non_null(strstr(r.out, "CPU "));
 	assert_non_null(strstr(r.out, "RVX1:0 "));
 	assert_non_null(strstr(r.out, "BIG "));
+}
+
+static void agents_shows_each_and_who_does_not_answer(void **state)
+{
+	struct sys_result r;
+	struct rig_remote_job *job;
+	struct rig_device *d;
+	char command[1024];
+
+	(void)state;
+	job = remote_connect(&agent, 1, NULL);
+	d = remote_open(job, "BIG", &agent);
+	snprintf(command, sizeof(command), "rigctl --key %s agents %s", remote_key(), agent.name);
+	sys_run(&r, command);
+	sys_assert_done(&r);
+	assert_non_null(strstr(r.out, agent.name));
+	assert_non_null(strstr(r.out, "  rig-agent "));
+	assert_non_null(strstr(r.out, "BIG              device   open"));
+	assert_non_null(strstr(r.out, "RVX1:0           device   free"));
+	snprintf(command, sizeof(command), "rigctl --key %s agents 127.0.0.1:1 %s --json", remote_key(),
+	        agent.name);
+	sys_run(&r, command);
+	assert_int_equal(r.status, 3);
+	assert_non_null(strstr(r.out, "\"error\":\"127.0.0.1:1"));
+	assert_non_null(strstr(r.out, "\"state\":\"open\""));
+	assert_null(strstr(r.out, "\"version\":\"\""));
+	sys_run(&r, "rigctl agents");
+	sys_assert_failed(&r, 2, "HOST:PORT");
+	snprintf(command, sizeof(command), "rigctl agents %s", agent.name);
+	sys_run(&r, command);
+	sys_assert_failed(&r, 2, "--key FILE");
+	sys_close(d);
+	rig_remote_close(job);
+}
+
+static void help_of_each_command_that_goes_to_another_machine_says_so(void **state)
+{
+	static const char *const names[] = {"list", "info", "run", "bench"};
+	struct sys_result r;
+	char command[64];
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(command, sizeof(command), "rigctl help %s", names[i]);
+		sys_run(&r, command);
+		sys_assert_done(&r);
+		assert_non_null(strstr(r.out, "--via HOST:PORT"));
+	}
+	sys_run(&r, "rigctl help reset");
+	assert_null(strstr(r.out, "--via"));
 }
 
 static void info_copy_and_run_work_there(void **state)
@@ -149,6 +203,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(list_shows_what_the_agent_serves),
+	        cmocka_unit_test(agents_shows_each_and_who_does_not_answer),
+	        cmocka_unit_test(help_of_each_command_that_goes_to_another_machine_says_so),
 	        cmocka_unit_test(info_copy_and_run_work_there),
 	        cmocka_unit_test(what_is_wrong_is_said),
 	        cmocka_unit_test(a_node_that_is_not_this_machines_is_said_at_start),

@@ -17,7 +17,7 @@ enum rig_rmt_kind {
 	RIG_RMT_BEAT,     /* nothing; shows life */
 	RIG_RMT_ANSWER,   /* A: request, status, text, payload */
 	RIG_RMT_PING,     /* C: request; the payload of its answer is the agent's clock */
-	RIG_RMT_LIST,     /* C: request; payload: names and kinds of what the agent serves */
+	RIG_RMT_LIST,     /* C: request; payload: names and kinds of what the agent serves, its version */
 	RIG_RMT_OPEN,     /* C: request, name; payload: facts */
 	RIG_RMT_ALLOC,    /* C: request, device, kind, bytes; payload: region */
 	RIG_RMT_FREE,     /* C: device, region */
@@ -50,6 +50,7 @@ enum rig_rmt_role { RIG_RMT_CONTROLLER = 1, RIG_RMT_AGENT };
 
 enum {
 	RIG_RMT_TOKEN = 32,
+	RIG_RMT_AGENT_VERSION = 64,     /* bytes of the text */
 	RIG_RMT_PARTS = 4096,           /* of a submission */
 	RIG_RMT_WAITS = 64,             /* likewise */
 	RIG_RMT_DATA_BYTES = 240 << 10, /* of a DATA at most */

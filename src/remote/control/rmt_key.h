@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RIG_RMT_VERSION 1u
+#define RIG_RMT_VERSION 2u
 
 enum {
 	RIG_RMT_KEY = 32,

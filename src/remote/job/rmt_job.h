@@ -38,7 +38,8 @@ struct rig_rmt_machine {
 	pthread_cond_t answered;
 	struct rig_rmt_request *requests;
 	struct rig_rmt_device *devices[RIG_RMT_DEVICES];
-	char *losses[RIG_RMT_DEVICES]; /* of devices that are lost before they are in the table */
+	char *losses[RIG_RMT_DEVICES];       /* of devices that are lost before they are in the table */
+	char version[RIG_RMT_AGENT_VERSION]; /* of its agent, as the last list has it */
 	struct rig_rmt_clock clock;
 	bool has_clock;
 	atomic_bool tried;  /* to link with it for parcels */
