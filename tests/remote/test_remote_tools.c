@@ -182,6 +182,7 @@ static void run_example(const char *options)
 	if (r.status)
 		print_message("%s%s", r.out, r.err);
 	sys_assert_done(&r);
+	assert_non_null(strstr(r.out, "by an end of its own"));
 	assert_non_null(strstr(r.out, "results        equal"));
 }
 
