@@ -4,7 +4,8 @@
  *
  * Here is what it serves, and to how many. Beside it, from the outside in: agent_session.h; agent_peer.h,
  * agent_parcel.h and agent_rails.h, what a session has with other machines; agent_device.h, and of a device
- * agent_memory.h and, for its hot thread alone, agent_hot.h; agent_queue.h. Threads of a session:
+ * agent_memory.h and, for its hot and its cold thread alone, agent_hot.h and agent_cold.h; agent_queue.h.
+ * Threads of a session:
  *   reader    takes messages off the connection and puts each on a queue; waits for nothing else
  *   control   answers what concerns no device, and beats
  *   of each device
