@@ -32,31 +32,33 @@ middle() {
 	sort -n "$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
 }
 
-# row PROVIDER ENDPOINT BYTES COUNT
+# row OVER PROVIDER ENDPOINT BYTES COUNT: a rail over OVER beside the floor of PROVIDER
 row() {
 	rm -f "$work"/rail "$work"/host "$work"/floor
 	round=0
 	while [ "$round" -lt "$rounds" ]; do
-		floor "$1" "$2" "$3" "$4" >>"$work/floor"
-		rail "$1" "$3" "$4" rail >>"$work/rail"
-		rail "$1" "$3" "$4" host >>"$work/host"
+		floor "$2" "$3" "$4" "$5" >>"$work/floor"
+		rail "$1" "$4" "$5" rail >>"$work/rail"
+		rail "$1" "$4" "$5" host >>"$work/host"
 		round=$((round + 1))
 	done
 	for how in rail host; do
-		awk -v p="$1" -v e="$2" -v b="$3" -v how="$how" -v x="$(least "$work/$how")" -v m="$(middle "$work/$how")" \
+		awk -v p="$1" -v e="$2-$3" -v b="$4" -v how="$how" -v x="$(least "$work/$how")" -v m="$(middle "$work/$how")" \
 			-v f="$(least "$work/floor")" -v fm="$(middle "$work/floor")" 'BEGIN {
-			printf "%-4s %-4s %9d %-5s %11.2f %11.2f %11.2f %11.2f %7.2f %11.0f %7.2f\n",
+			printf "%-6s %-8s %9d %-5s %11.2f %11.2f %11.2f %11.2f %7.2f %11.0f %7.2f\n",
 				p, e, b, how, x, m, f, fm, x / f, b / x, f / x }'
 	done
 }
 
 echo "microseconds of one way: the least and the middle of $rounds runs; MB/s from the least; load $(cut -d ' ' -f 1 /proc/loadavg) on $(nproc) CPUs"
-printf '%-4s %-4s %9s %-5s %11s %11s %11s %11s %7s %11s %7s\n' \
-	over ends bytes by least middle floor "its middle" time "MB/s" rate
-row tcp msg 4096 2000
-row tcp rdm 4096 2000
-row shm rdm 4096 5000
-row tcp msg 67108864 5
-row tcp rdm 67108864 5
-row shm rdm 67108864 5
+printf '%-6s %-8s %9s %-5s %11s %11s %11s %11s %7s %11s %7s\n' \
+	over floor bytes by least middle floor "its middle" time "MB/s" rate
+row sealed tcp msg 4096 2000
+row tcp tcp msg 4096 2000
+row tcp tcp rdm 4096 2000
+row shm shm rdm 4096 5000
+row sealed tcp msg 67108864 5
+row tcp tcp msg 67108864 5
+row tcp tcp rdm 67108864 5
+row shm shm rdm 67108864 5
 echo "by rail: the link's thread answers, as the floor does; by host: a thread of each process that looks at arrived"
