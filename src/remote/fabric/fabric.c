@@ -137,11 +137,6 @@ void rig_fabric_close(struct rig_fabric *fabric)
 	free(fabric);
 }
 
-size_t rig_fabric_inject_bytes(const struct rig_fabric *fabric)
-{
-	return fabric->sealed ? SIZE_MAX : fabric->info->tx_attr->inject_size;
-}
-
 static int choose_key(const struct rig_fabric *fabric, uint64_t *key)
 {
 	size_t bytes = fabric->info->domain_attr->mr_key_size;

@@ -47,9 +47,6 @@ int rig_fabric_open(const struct rig_fabric_options *options, struct rig_fabric 
 /* After its connections and memory. NULL is allowed. */
 void rig_fabric_close(struct rig_fabric *fabric);
 
-/* Writes up to so many bytes leave their source before rig_conn_write returns, and have no completion. */
-size_t rig_fabric_inject_bytes(const struct rig_fabric *fabric);
-
 /* Whether it has connections, whose close ends what peers write. */
 bool rig_fabric_connects(const struct rig_fabric *fabric);
 bool rig_fabric_provider_connects(const char *provider);

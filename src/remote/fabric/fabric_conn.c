@@ -241,17 +241,23 @@ int rig_conn_write(struct rig_conn *conn, const void *from, const struct rig_fab
         size_t bytes, const struct rig_fabric_target *to, uint64_t offset, uint32_t note,
         struct rig_conn_op *op)
 {
-	if (conn->sealed)
-		return rig_sealed_write(conn->sealed, from, bytes, to, offset, note);
 	uint64_t at = to->address + offset;
 	ssize_t code;
 
-	if (bytes <= rig_fabric_inject_bytes(conn->fabric)) {
+	if (conn->sealed)
+		return rig_sealed_write(conn->sealed, from, bytes, to, offset, note);
+	/* A provider keeps what was injected until it goes, and tells nothing of it: so between as many
+	   there is one that it tells of, of which there are no more than operations. */
+	if (bytes <= conn->fabric->info->tx_attr->inject_size && conn->injected < conn->depth) {
 		code = fi_inject_writedata(conn->ep, from, bytes, note, conn->peer, at, to->key);
+		if (!code)
+			conn->injected++;
 		return code ? write_failed(conn, code) : 1;
 	}
 	code = fi_writedata(
 	        conn->ep, from, bytes, source->local, note, conn->peer, at, to->key, &op->provider);
+	if (!code)
+		conn->injected = 0;
 	return code ? write_failed(conn, code) : 0;
 }
 

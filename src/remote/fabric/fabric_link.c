@@ -6,7 +6,10 @@
 
 #include "fabric_private.h"
 
-enum { LOOK_MS = 100 }; /* a wait for an event of the connection looks at its deadline so often, at least */
+enum {
+	LOOK_MS = 100, /* a wait for an event of the connection looks at its deadline so often, at least */
+	ROUNDS_MOST = 256, /* for strangers who keep coming while a listener ends */
+};
 
 /* An event of a connection with what came with it. */
 struct event {
@@ -179,16 +182,22 @@ static bool refuse_next(struct rig_conn *conn)
 	return true;
 }
 
+/* A look may take one more off the kernel's queue, which has no event before it says something: so it is
+ * looked for strangers until the looks of a round have brought none. */
 void rig_conn_stop_listening(struct rig_conn *conn)
 {
-	unsigned strangers;
+	unsigned strangers, rounds = 0;
 
 	if (!conn->listener)
 		return;
-	strangers = rig_conn_end_strangers(conn);
-	/* A look for each of them, which need not give an event, and for those that have sent a request. */
-	while (refuse_next(conn) || strangers-- > 0)
-		;
+	do {
+		unsigned looks = strangers = rig_conn_end_strangers(conn);
+
+		/* A look for each of them, which need not give an event, and for those that have sent a
+		   request. */
+		while (refuse_next(conn) || looks-- > 0)
+			;
+	} while (++rounds == 1 || (strangers && rounds < ROUNDS_MOST));
 	(void)fi_close(&conn->listener->fid);
 	conn->listener = NULL;
 }

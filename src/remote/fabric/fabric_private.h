@@ -72,6 +72,7 @@ struct rig_conn {
 	struct fid_av *av; /* without connections */
 	fi_addr_t peer;
 	size_t depth;
+	size_t injected;       /* since the last write that is told of */
 	int wake_fd;           /* connected */
 	int cq_fd, eq_fd;      /* connected */
 	struct rig_bell *bell; /* without connections: ours, at which we sleep */

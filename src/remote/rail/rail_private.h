@@ -21,6 +21,10 @@
 #include "rail_flow.h"
 
 enum {
+	/* Writes that one look begins: of a ready call, which is to return at once; and of the link's
+	   thread, which sees failures and stops between two. */
+	RIG_LOOK_CALL = 16,
+	RIG_LOOK_THREAD = 256,
 	RIG_NOTE_BITS = 15,       /* of a count */
 	RIG_NOTE_END = 1 << 15,   /* the last of the end's has been sent; the bits are its count */
 	RIG_NOTE_SLOT = 16,       /* where the slot is */
@@ -119,6 +123,7 @@ struct rig_rail_link {
 	struct rig_rail_half *queue, **queue_end; /* with something to send, each in its turn */
 	struct rig_rail_op *ops, *free_ops;
 	size_t open, open_bytes;    /* writes under way */
+	uint32_t budget;            /* writes that this look may still begin */
 	bool stalled;               /* the provider took no more */
 	bool moved;                 /* a count moved since the last callback */
 	bool wrote;                 /* since the last ring */

@@ -64,6 +64,7 @@ int rig_rail_write(struct rig_rail_link *link, struct rig_rail_op owner, const v
 		return code;
 	}
 	link->wrote = true;
+	link->budget -= link->budget > 0;
 	rig_rails_add(&link->rails->stats.writes, 1);
 	rig_rails_add(&link->rails->stats.bytes, owner.bytes);
 	if (code)
@@ -121,7 +122,8 @@ static bool tell_end(struct rig_rail_link *link, struct rig_rail_half *half)
 
 bool rig_rail_has_room(const struct rig_rail_link *link)
 {
-	return link->free_ops && link->open_bytes < RIG_RAIL_INFLIGHT && !link->stalled && !link->broken[0];
+	return link->budget && link->free_ops && link->open_bytes < RIG_RAIL_INFLIGHT && !link->stalled &&
+	       !link->broken[0];
 }
 
 /* What the half at the head of the queue has, and its place in it. */
@@ -214,7 +216,7 @@ void rig_rail_link_lock(struct rig_rail_link *link)
 static void tell_others(struct rig_rail_link *link)
 {
 	/* The link's own thread is told in vain if it is who does this: it looks once more. */
-	if (link->broken[0] || link->stalled || rig_conn_unsent(link->conn) ||
+	if (link->broken[0] || link->stalled || !link->budget || rig_conn_unsent(link->conn) ||
 	        (link->open && rig_conn_by_bell(link->conn)) || (link->moved && link->rails->options.moved))
 		rig_conn_wake(link->conn);
 	if (link->wrote)
@@ -230,6 +232,7 @@ void rig_rail_look(struct rig_rail_link *link)
 		if (!__atomic_load_n(&link->kick, __ATOMIC_RELAXED) || pthread_mutex_trylock(&link->lock))
 			return;
 		rig_rails_add(&link->rails->stats.wakes, 1);
+		link->budget = RIG_LOOK_CALL;
 		rig_rail_run(link);
 		if (!link->dead)
 			tell_others(link);
@@ -245,6 +248,7 @@ void rig_rail_link_unlock(struct rig_rail_link *link)
 
 void rig_rail_link_serve(struct rig_rail_link *link)
 {
+	link->budget = RIG_LOOK_CALL;
 	rig_rail_run(link);
 	if (!link->dead)
 		tell_others(link);

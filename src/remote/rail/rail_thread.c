@@ -49,6 +49,7 @@ static struct look look_once(struct rig_rail_link *link)
 
 	rig_rail_link_lock(link);
 	link->stalled = false;
+	link->budget = RIG_LOOK_THREAD;
 	take_events(link, &look);
 	/* A rail's piece comes between any two of parcels, and rails first, until that leaves a parcel no
 	   room. */
@@ -60,7 +61,7 @@ static struct look look_once(struct rig_rail_link *link)
 	/* Who sent waits for this side to have read, too. */
 	if (look.active || link->wrote)
 		rig_conn_ring(link->conn);
-	look.active |= link->wrote;
+	look.active |= link->wrote || !link->budget;
 	look.moved = link->moved;
 	look.broken = link->broken[0];
 	look.waits = (link->stalled && !rig_conn_unsent(link->conn)) ||

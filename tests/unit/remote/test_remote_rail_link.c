@@ -205,6 +205,28 @@ static void strangers_neither_keep_the_peer_out_nor_a_descriptor(void **state)
 	assert_int_equal(descriptors(), before);
 }
 
+/* Whoever connected to an offer that is given up, before or after saying something. */
+static void an_offer_that_is_given_up_leaves_no_descriptor(void **state)
+{
+	for (int round = 0; round < 5; round++) {
+		unsigned before = descriptors();
+		struct rig_rails *rails = open_rails(state);
+		struct rig_rail_link *link;
+		struct rig_rail_blob offer;
+		int silent, loud;
+
+		assert_int_equal(rig_rail_link_offer(rails, "nobody", &offer, &link), 0);
+		silent = connect_to_offer(&offer);
+		loud = connect_to_offer(&offer);
+		assert_int_equal(send(loud, "hello", 5, MSG_NOSIGNAL), 5);
+		rig_rail_link_put(link);
+		rig_rails_close(rails);
+		(void)close(silent);
+		(void)close(loud);
+		assert_int_equal(descriptors(), before);
+	}
+}
+
 /* More than are heard at a time; the oldest go first. */
 static void many_strangers_that_say_nothing_make_room_for_the_peer(void **state)
 {
@@ -399,6 +421,10 @@ int main(void)
 	                strangers_neither_keep_the_peer_out_nor_a_descriptor, "tcp"),
 	        RAIL_TEST_OVER("an_offer_is_good_once", an_offer_is_good_once, "sealed"),
 	        RAIL_TEST_OVER("an_offer_is_good_once_over_tcp", an_offer_is_good_once, "tcp"),
+	        RAIL_TEST_OVER("an_offer_that_is_given_up_leaves_no_descriptor",
+	                an_offer_that_is_given_up_leaves_no_descriptor, "sealed"),
+	        RAIL_TEST_OVER("an_offer_that_is_given_up_leaves_no_descriptor_over_tcp",
+	                an_offer_that_is_given_up_leaves_no_descriptor, "tcp"),
 	        cmocka_unit_test(many_strangers_that_say_nothing_make_room_for_the_peer),
 	        cmocka_unit_test(an_engine_listens_at_its_ports_alone),
 	        RAIL_TEST(an_offer_that_nobody_takes_times_out),
