@@ -285,7 +285,7 @@ static bool take(struct device *d, const struct item *item)
 	switch (item->kind) {
 	case RIG_RMT_CLOSE:
 		/* A controller that vanished leaves work: for it, that is a reason. */
-		device_halt(d, d->session->reason[0] ? d->session->reason : NULL);
+		device_halt(d, session_reason(d->session));
 		session_await_halts(d->session);
 		device_drop(d);
 		return false;

@@ -499,7 +499,7 @@ void peers_end(struct session *s)
 	(void)pthread_mutex_unlock(&s->lock);
 	for (i = 0; i < s->npeers; i++) {
 		/* The other agent is told that this is no failure, if it is none. */
-		if (!s->reason[0])
+		if (!session_reason(s))
 			rig_rmt_chan_try_send(s->peers[i].chan, RIG_RMT_CLOSE, NULL, 0);
 		rig_rmt_chan_shut(s->peers[i].chan);
 	}

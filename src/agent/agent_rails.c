@@ -53,12 +53,8 @@ struct rails {
 static bool has_reason(void *session)
 {
 	struct session *s = session;
-	bool has;
 
-	(void)pthread_mutex_lock(&s->lock);
-	has = s->reason[0];
-	(void)pthread_mutex_unlock(&s->lock);
-	return has || atomic_load(&s->ended);
+	return session_reason(s) || atomic_load(&s->ended);
 }
 
 static void engine_failed(void *session, const char *why)
@@ -479,8 +475,8 @@ void rails_end(struct session *s)
 
 	if (!r)
 		return;
-	if (s->reason[0])
-		rails_fail(s, s->reason);
+	if (session_reason(s))
+		rails_fail(s, session_reason(s));
 	else
 		(void)halt(s);
 	if (atomic_load(&r->engine))

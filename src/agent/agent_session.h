@@ -64,6 +64,16 @@ int session_send(
 /* Whatever other threads wait for, who is at the channel's other end sees that the agent lives, until the
    session ends. By a thread of the channel's. */
 void session_beat(struct session *s, struct rig_rmt_chan *chan);
+/* Why the job failed, for as long as the session is there; NULL: it has not. */
+static inline const char *session_reason(struct session *s)
+{
+	bool has;
+
+	(void)pthread_mutex_lock(&s->lock);
+	has = s->reason[0];
+	(void)pthread_mutex_unlock(&s->lock);
+	return has ? s->reason : NULL;
+}
 /* A device is stopped: returns once all of the ending session are. */
 void session_await_halts(struct session *s);
 /* The job failed here; the first reason is told. */

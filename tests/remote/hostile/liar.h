@@ -12,6 +12,18 @@
 #include "rmt_chan.h"
 #include "rmt_frames.h"
 
+/* Sanitizers map far more than a program has, so that nothing bounds it. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define LIAR_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define LIAR_SANITIZED 1
+#endif
+#endif
+#ifndef LIAR_SANITIZED
+#define LIAR_SANITIZED 0
+#endif
+
 enum { LIAR_DEVICES = 3, LIAR_REGIONS = 8, LIAR_REGION_BYTES = 1200000, LIAR_RAILS = 3 };
 
 struct liar {

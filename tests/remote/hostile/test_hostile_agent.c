@@ -335,7 +335,7 @@ static int limit_data(void *arg)
 	const struct rlimit limit = {DATA_LIMIT, DATA_LIMIT};
 
 	(void)arg;
-	return SYS_ASAN || SYS_TSAN ? 0 : setrlimit(RLIMIT_DATA, &limit);
+	return LIAR_SANITIZED ? 0 : setrlimit(RLIMIT_DATA, &limit);
 }
 
 static int listen_here(char *name, size_t bytes)

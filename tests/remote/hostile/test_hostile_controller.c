@@ -28,11 +28,11 @@ enum {
 	SECRET = 64 << 10,
 	LONG_REASON = 240 << 10,
 	REFUSALS = 800,
-	REFUSED = 64,                                  /* MiB that they may take */
-	LAST = 1 << 30,                                /* the number of a request */
-	PATIENCE = 200,                                /* naps */
-	MARK = 16,                                     /* bytes of the secret that would be noticed */
-	GROWTH = SYS_ASAN || SYS_TSAN ? 3 << 10 : 768, /* MiB that an agent may grow by */
+	REFUSED = 64,                            /* MiB that they may take */
+	LAST = 1 << 30,                          /* the number of a request */
+	PATIENCE = 200,                          /* naps */
+	MARK = 16,                               /* bytes of the secret that would be noticed */
+	GROWTH = LIAR_SANITIZED ? 3 << 10 : 768, /* MiB that an agent may grow by */
 };
 #define DATA_LIMIT (UINT64_C(2) << 30)
 
@@ -50,7 +50,7 @@ static int limit_data(void *arg)
 	const struct rlimit limit = {DATA_LIMIT, DATA_LIMIT};
 
 	(void)arg;
-	return SYS_ASAN || SYS_TSAN ? 0 : setrlimit(RLIMIT_DATA, &limit);
+	return LIAR_SANITIZED ? 0 : setrlimit(RLIMIT_DATA, &limit);
 }
 
 /* MiB of it that are in memory. */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "draw.h"
+#include "liar.h"
 #include "remote_relay.h"
 #include "remote_support.h"
 
@@ -26,7 +27,7 @@ enum {
 
 static const struct rig_remote_options options = {.version = RIG_EDGE_VERSION,
         .step_ms = 1000,
-        .silence_ms = SYS_ASAN || SYS_TSAN ? 2000 : 600,
+        .silence_ms = LIAR_SANITIZED ? 2000 : 600,
         .answer_ms = 20000,
         .no_bulk_rails = true};
 
