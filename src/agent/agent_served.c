@@ -117,6 +117,9 @@ bool agent_is_anothers(const struct session *session, const struct served *serve
 
 void agent_mark(struct session *session, struct served *served)
 {
+	/* The host's memory is not cleared here, and several jobs have it at a time. */
+	if (served->host)
+		return;
 	served->known = true;
 	memcpy(served->job, session->join.token, sizeof(served->job));
 }
