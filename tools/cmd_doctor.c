@@ -152,23 +152,36 @@ static void examine_sim(const struct rig_spec *spec, struct rig_diagnosis *d)
 	        "firmware", "export RIG_FIRMWARE_DIR=FOLDER");
 }
 
-/* Whether a process has a connection of that path, as this user may see it: one that serves a client and no
-   longer listens refuses others as a dead one does. */
-static bool serves_a_client(const char *path)
+/* The last part of a path, with which a server may have named it from any folder or mount. */
+static const char *last_part(const char *path)
 {
-	/* Columns "Type St" of a line that ends with the path: a stream that is connected. */
-	static const char connected[] = " 0001 03 ";
-	size_t n = strlen(path);
-	char line[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* A server may have named its socket from another folder, and its name then says nothing of where it is. */
+static bool is_name_of(const char *name, const char *path, const char *resolved)
+{
+	return !strcmp(name, path) || !strcmp(name, resolved) ||
+	       (*name != '/' && *name != '@' && !strcmp(last_part(name), last_part(path)));
+}
+
+/* Whether a process has a socket that may be this one, as this user may see it: one that serves a client and
+   no longer listens refuses others as a dead one does. */
+static bool is_somebodys(const char *path)
+{
+	char line[PATH_MAX], resolved[PATH_MAX];
 	bool found = false;
 	FILE *file = fopen("/proc/net/unix", "re");
 
+	if (!realpath(path, resolved))
+		*resolved = 0;
 	while (file && !found && fgets(line, sizeof(line), file)) {
-		size_t length = strcspn(line, "\n");
+		const char *name = strrchr(line, ' ');
 
-		line[length] = 0;
-		found = length > n && line[length - n - 1] == ' ' && !strcmp(line + length - n, path) &&
-		        strstr(line, connected);
+		line[strcspn(line, "\n")] = 0;
+		found = name && name[1] && is_name_of(name + 1, path, resolved);
 	}
 	if (file)
 		(void)fclose(file);
@@ -180,12 +193,16 @@ static void explain_socket(const char *path, int err, const char *why, struct ri
 	char start_again[RIG_FINDING_COMMAND];
 
 	snprintf(start_again, sizeof(start_again), "rm %.150s\nrvx1-model --socket %.150s", path, path);
-	if (err == -ECONNREFUSED && !serves_a_client(path))
-		add(d, "socket-dead", RIG_FIX, "a socket that a process left which is gone: nobody listens",
+	if (err == -ECONNREFUSED && !is_somebodys(path))
+		add(d, "socket-dead", RIG_FIX,
+		        "nobody is seen to listen: a process that is gone left it, unless one of another "
+		        "network namespace "
+		        "(a container) has it",
 		        path, why, start_again);
 	else if (err == -ECONNREFUSED || err == -ENODEV || err == -ETIMEDOUT)
-		add(d, "socket-busy", RIG_FIX, "the device process is there and serves another client", path,
-		        why, "# end the other client; a device process serves one after the other");
+		add(d, "socket-busy", RIG_FIX,
+		        "a device process is there and did not answer: it serves another client, or hangs",
+		        path, why, "# end the other client; a device process serves one after the other");
 	else
 		add(d, "socket", RIG_STOP, "what listens there cannot be used", path, why, "");
 }

@@ -15,7 +15,7 @@
 
 #define CAP_DAC_OVERRIDE 1u /* capabilities(7) */
 
-enum { PATH = 160, MOST_GROUPS = 64 };
+enum { PATH = 160 };
 
 /* -- One node -- */
 
@@ -72,34 +72,47 @@ static bool kernels_number(const struct rig_exam *x, const struct node *n, unsig
 /* -- Who asks -- */
 
 struct user {
-	unsigned uid;
-	unsigned gids[MOST_GROUPS];
-	unsigned count;
+	const struct rig_exam *x;
+	unsigned uid, gid;
 	bool all; /* CAP_DAC_OVERRIDE */
 };
-
-static void add_group(struct user *u, unsigned gid)
-{
-	if (u->count < MOST_GROUPS)
-		u->gids[u->count++] = gid;
-}
 
 /* The effective ids are the second of four. */
 static bool read_user(const struct rig_exam *x, struct user *u)
 {
-	char text[RIG_FIELD], *at = text, *word;
-	unsigned gid;
+	char text[RIG_FIELD];
 
-	u->count = 0;
+	*u = (struct user){.x = x, .gid = UINT_MAX};
 	if (!rig_field(x, STATUS, "Uid:", text) || sscanf(text, "%*u %u", &u->uid) != 1)
 		return false;
-	if (rig_field(x, STATUS, "Gid:", text) && sscanf(text, "%*u %u", &gid) == 1)
-		add_group(u, gid);
-	(void)rig_field(x, STATUS, "Groups:", text);
-	while ((word = rig_tree_word(&at)))
-		add_group(u, (unsigned)strtoul(word, NULL, 10));
+	if (rig_field(x, STATUS, "Gid:", text))
+		(void)sscanf(text, "%*u %u", &u->gid);
 	u->all = rig_has_capability(x, CAP_DAC_OVERRIDE);
 	return true;
+}
+
+static int has_group(void *arg, char *line)
+{
+	static const char name[] = "Groups:";
+	const unsigned *gid = arg;
+	char *word, *at = line + sizeof(name) - 1;
+
+	if (strncmp(line, name, sizeof(name) - 1) != 0)
+		return 0;
+	while ((word = rig_tree_word(&at)))
+		if (strtoul(word, NULL, 10) == *gid)
+			return 1;
+	return 0;
+}
+
+/* A user has up to 65,536 groups. */
+static bool is_in_group(const struct user *u, unsigned gid)
+{
+	char *text = u->gid == gid ? NULL : rig_tree_read(u->x->root, STATUS, NULL);
+	bool in = u->gid == gid || rig_tree_lines(text, has_group, &gid);
+
+	free(text);
+	return in;
 }
 
 static bool may_open(const struct user *u, const struct node *n)
@@ -108,9 +121,8 @@ static bool may_open(const struct user *u, const struct node *n)
 		return true;
 	if (n->uid == u->uid)
 		return (n->mode & 0600) == 0600;
-	for (unsigned i = 0; i < u->count; i++)
-		if (u->gids[i] == n->gid)
-			return (n->mode & 060) == 060;
+	if (is_in_group(u, n->gid))
+		return (n->mode & 060) == 060;
 	return (n->mode & 06) == 06;
 }
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* rigctl doctor, bind, reset and regs: exit statuses, JSON, dry runs, dumps. */
 #include <json-c/json.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -223,15 +225,39 @@ static void a_device_process_that_serves_another_client_is_busy_and_not_dead(voi
 	assert_int_equal(unlink(sys_path("board.sock")), 0);
 }
 
+/* Bound by a relative name, in a folder below, and not listening. */
+static int named_from_its_folder(const char *name)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), here = open(".", O_PATH | O_CLOEXEC);
+
+	assert_true(fd >= 0 && here >= 0);
+	assert_int_equal(mkdir(sys_path("below"), 0700), 0);
+	assert_int_equal(chdir(sys_path("below")), 0);
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s", name);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(unlink(name), 0);
+	assert_int_equal(fchdir(here), 0);
+	close(here);
+	assert_int_equal(rmdir(sys_path("below")), 0);
+	return fd;
+}
+
 static void a_socket_whose_process_is_gone_is_dead_and_no_other_file_is_one(void **state)
 {
 	struct sys_result result;
+	int server;
 
 	(void)state;
 	close(new_server());
 	ask_served(&result, 1);
 	assert_out(&result, "fix   socket-dead: ");
 	assert_out(&result, "      $ rm ");
+	/* A server that named it from its own folder may have it. */
+	server = named_from_its_folder("board.sock");
+	ask_served(&result, 1);
+	assert_out(&result, "fix   socket-busy: ");
+	close(server);
 	assert_int_equal(unlink(sys_path("board.sock")), 0);
 	sys_write_file("board.sock", "", 0);
 	ask_served(&result, 2);

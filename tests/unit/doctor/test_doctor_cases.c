@@ -219,7 +219,7 @@ static void many_groups(struct tree *t)
 	for (unsigned i = 0; i < 65; i++)
 		snprintf(status + strlen(status), sizeof(status) - strlen(status), "%u ", 2000 + i);
 	tree_file(t, "/dev/vfio", NULL);
-	tree_file(t, "/dev/vfio", "666 0 0 /dev/vfio/vfio\n660 0 2062 /dev/vfio/12\n");
+	tree_file(t, "/dev/vfio", "666 0 0 /dev/vfio/vfio\n660 0 2064 /dev/vfio/12\n"); /* the last of them */
 	tree_file(t, "/proc/self/status", status);
 }
 
