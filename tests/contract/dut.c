@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "draw.h"
 #include "dut.h"
 
 #define MS 1000000u
@@ -246,12 +247,9 @@ void dut_nap(void)
 void dut_pattern(uint8_t *bytes, size_t n, uint64_t seed)
 {
 	uint64_t x = seed * 0x9E3779B97F4A7C15u + 1;
-	size_t i;
 
-	for (i = 0; i < n; i++) {
-		x = x * 6364136223846793005u + 1442695040888963407u;
-		bytes[i] = (uint8_t)(x >> 56 | 1);
-	}
+	for (size_t i = 0; i < n; i++)
+		bytes[i] = (uint8_t)(test_draw(&x, 256) | 1);
 }
 
 uint64_t dut_wait_ms(const struct conform *c)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "draw.h"
 #include "conform_groups.h"
 #include "dut.h"
 
@@ -67,12 +68,6 @@ static void copies_keep_every_byte(struct conform *c)
 	dut_close(&d);
 }
 
-static uint64_t below(uint64_t *seed, uint64_t n)
-{
-	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
-	return (*seed >> 33) % n;
-}
-
 static void rows_are_copied_with_their_pitches_and_nothing_between(struct conform *c)
 {
 	enum { AREA = 2048, ROUNDS = 40, WIDTH = 60, ROWS = 12, SPARE = 40 };
@@ -84,9 +79,9 @@ static void rows_are_copied_with_their_pitches_and_nothing_between(struct confor
 	set_up(c, &r, AREA);
 	dut_pattern(r.src, AREA, 5);
 	for (i = 0; i < ROUNDS; i++) {
-		uint64_t bytes = 1 + below(&seed, WIDTH), rows = 1 + below(&seed, ROWS);
-		uint64_t dp = bytes + below(&seed, SPARE), sp = bytes + below(&seed, SPARE);
-		uint64_t da = below(&seed, AREA / 4), sa = below(&seed, AREA / 4);
+		uint64_t bytes = 1 + test_draw(&seed, WIDTH), rows = 1 + test_draw(&seed, ROWS);
+		uint64_t dp = bytes + test_draw(&seed, SPARE), sp = bytes + test_draw(&seed, SPARE);
+		uint64_t da = test_draw(&seed, AREA / 4), sa = test_draw(&seed, AREA / 4);
 		struct rig_part clear = dut_copy(&r.d, r.mid, 0, r.out, 0, AREA);
 		struct rig_part part = dut_copy(&r.d, r.mid, da, r.in, sa, bytes);
 
