@@ -59,7 +59,7 @@ function(rig_install_libraries)
     HEADERS "${include}/rig_file.h" DESCRIPTION "Files as buffers of the rig runtime")
   rig_library(rig_remote_abi FOLDERS remote_abi LINKS rig_edge REQUIRES rig_edge
     HEADERS "${include}/rig_remote_abi.h" DESCRIPTION "What compiled code needs from another machine's devices")
-  rig_library(rig_remote FOLDERS remote PARTS remote_job remote_control remote_rail remote_fabric base
+  rig_library(rig_remote FOLDERS remote remote_job PARTS remote_control remote_rail remote_fabric base
     LINKS rig_remote_abi rig_edge PkgConfig::SODIUM PkgConfig::CRYPTO Threads::Threads ${CMAKE_DL_LIBS} REQUIRES rig_remote_abi rig
     HEADERS "${include}/rig_remote.h" DESCRIPTION "Devices of other machines: jobs, proxies and rails")
   rig_library(rig_pci FOLDERS vfio vfio_kernel vfio_user pci PARTS base doctor

@@ -71,7 +71,9 @@ static void what_is_sealed_opens_as_it_was_both_ways_with_either_cipher(void **s
 			assert_null(memmem(record, sizeof(record), "\x5a\x5a\x5a\x5a\x5a\x5a", 6));
 			assert_int_equal(rig_sealed_record_bytes(record), RECORD);
 			rig_sealed_parse(record, &read);
-			assert_memory_equal(&read, &head, sizeof(head));
+			assert_true(read.bytes == head.bytes && read.last == head.last &&
+			            read.note == head.note && read.key == head.key &&
+			            read.offset == head.offset);
 			assert_int_equal(rig_sealed_open(&s.in[0], record, payload), 0);
 			for (int i = 0; i < PAYLOAD; i++)
 				assert_int_equal(payload[i], 0x5a);
