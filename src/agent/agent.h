@@ -23,8 +23,11 @@
 #include "rig_vfio.h"
 
 enum {
-	AGENT_SESSIONS = 16,  /* at a time */
-	AGENT_STRANGERS = 16, /* connections whose proof is not done */
+	AGENT_SESSIONS = 16, /* at a time */
+	/* Connections whose proof is not done: beyond, the one that waits longest is ended. Who has the
+	   key needs a moment. */
+	AGENT_STRANGERS = 64,
+	AGENT_STRANGERS_OF_ONE = 8, /* from one address */
 };
 
 struct served {
@@ -52,8 +55,11 @@ struct agent {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a session ended */
 	struct session *sessions;
-	unsigned nsessions,
-	        nstrangers; /* connections of agents are their sessions', each of which bounds them */
+	unsigned nsessions;         /* connections of agents are their sessions', each of which bounds them */
+	struct stranger *strangers; /* the longest first */
+	unsigned nthreads;          /* of connections whose proof is not done, those that were ended too */
+	bool ending;                /* nobody is admitted any more */
+	uint64_t last_stranger;     /* its number */
 	bool words[AGENT_DEVICES * AGENT_SESSIONS]; /* slots of the word array in use */
 };
 
@@ -81,6 +87,8 @@ void agent_keep(struct session *session, const char *name);
 int agent_check_node(const char *node);
 
 /* agent_listen.c */
+/* The proof is done, or has failed: from now on the thread is no stranger's. */
+void agent_know(struct agent *agent, uint64_t stranger);
 /* A listening socket, or a negative errno with rig_error(). */
 int agent_listen(const char *name);
 /* HOST:PORT of it, as numbers. */

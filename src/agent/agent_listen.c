@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Connections come, and all end. */
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,34 +91,112 @@ static bool is_passing(int err)
 	return err == EINTR || err == EAGAIN || err == ECONNABORTED;
 }
 
-static bool may_serve(struct agent *agent)
+/* ---- Strangers ---- */
+
+/* A connection whose proof is not done, in its order of coming. */
+struct stranger {
+	struct stranger *next;
+	uint64_t number, address;
+	int own; /* a descriptor of ours, to end the connection by: the session closes its own */
+};
+
+/* What one who has many addresses has few of: an IPv4 address, the network of an IPv6 one. */
+static uint64_t address_of(int fd)
 {
-	bool may;
+	struct sockaddr_storage at = {.ss_family = AF_UNSPEC};
+	socklen_t n = sizeof(at);
+	uint64_t address = 0;
+
+	(void)getpeername(fd, (struct sockaddr *)&at, &n);
+	if (at.ss_family == AF_INET)
+		memcpy(&address, &((struct sockaddr_in *)&at)->sin_addr, sizeof(struct in_addr));
+	else if (at.ss_family == AF_INET6)
+		memcpy(&address, &((struct sockaddr_in6 *)&at)->sin6_addr, sizeof(address));
+	return address;
+}
+
+/* With the lock. */
+static void forget(struct stranger **at)
+{
+	struct stranger *stranger = *at;
+
+	*at = stranger->next;
+	(void)close(stranger->own);
+	free(stranger);
+}
+
+/* With the lock: ends the oldest where there are too many, of the address or of all. */
+static void make_room(struct agent *agent, uint64_t address)
+{
+	struct stranger **at, **oldest = NULL;
+	unsigned all = 0, same = 0;
+
+	for (at = &agent->strangers; *at; at = &(*at)->next) {
+		all++;
+		if ((*at)->address == address && !same++)
+			oldest = at;
+	}
+	if (same < AGENT_STRANGERS_OF_ONE)
+		oldest = all < AGENT_STRANGERS ? NULL : &agent->strangers;
+	if (!oldest)
+		return;
+	(void)shutdown((*oldest)->own, SHUT_RDWR);
+	forget(oldest);
+}
+
+static int meet(struct agent *agent, int fd, uint64_t *number)
+{
+	struct stranger *stranger = calloc(1, sizeof(*stranger)), **at;
+
+	if (!stranger)
+		return -ENOMEM;
+	*stranger = (struct stranger){.own = fcntl(fd, F_DUPFD_CLOEXEC, 0), .address = address_of(fd)};
+	if (stranger->own < 0) {
+		free(stranger);
+		return -EMFILE;
+	}
+	(void)pthread_mutex_lock(&agent->lock);
+	make_room(agent, stranger->address);
+	for (at = &agent->strangers; *at; at = &(*at)->next)
+		;
+	*at = stranger;
+	*number = stranger->number = ++agent->last_stranger;
+	agent->nthreads++;
+	(void)pthread_mutex_unlock(&agent->lock);
+	return 0;
+}
+
+void agent_know(struct agent *agent, uint64_t number)
+{
+	struct stranger **at;
 
 	(void)pthread_mutex_lock(&agent->lock);
-	may = agent->nstrangers < AGENT_STRANGERS;
-	if (may)
-		agent->nstrangers++;
+	for (at = &agent->strangers; *at && (*at)->number != number; at = &(*at)->next)
+		;
+	if (*at)
+		forget(at);
+	agent->nthreads--;
+	(void)pthread_cond_broadcast(&agent->changed);
 	(void)pthread_mutex_unlock(&agent->lock);
-	return may;
 }
 
 static void start_session(struct agent *agent, int fd)
 {
 	struct served_socket *socket = malloc(sizeof(*socket));
 	pthread_t thread;
+	uint64_t number = 0;
+	int err = socket ? meet(agent, fd, &number) : -ENOMEM;
 
-	if (socket && may_serve(agent)) {
-		*socket = (struct served_socket){agent, fd};
-		if (!rig_thread_start(&thread, RIG_THREAD_ANY, session_run, socket)) {
+	if (!err) {
+		*socket = (struct served_socket){agent, fd, number};
+		err = rig_thread_start(&thread, RIG_THREAD_ANY, session_run, socket);
+		if (!err) {
 			(void)pthread_detach(thread);
 			return;
 		}
-		(void)pthread_mutex_lock(&agent->lock);
-		agent->nstrangers--;
-		(void)pthread_mutex_unlock(&agent->lock);
+		agent_know(agent, number);
 	}
-	agent_log(agent, "a connection was refused: as many as may be are at their proof");
+	agent_log(agent, "a connection was refused: %s", strerror(-err));
 	free(socket);
 	(void)close(fd);
 }
@@ -155,14 +235,18 @@ static bool all_stopped(const struct agent *agent)
 bool agent_end(struct agent *agent, unsigned seconds)
 {
 	struct timespec end = rig_cond_end_ms(seconds * UINT64_C(1000));
+	const struct stranger *stranger;
 	struct session *s;
 	bool stopped;
 	int err = 0;
 
 	(void)pthread_mutex_lock(&agent->lock);
+	agent->ending = true;
+	for (stranger = agent->strangers; stranger; stranger = stranger->next)
+		(void)shutdown(stranger->own, SHUT_RDWR);
 	for (s = agent->sessions; s; s = s->next)
 		rig_rmt_chan_shut(s->chan);
-	while (agent->nsessions && !err)
+	while ((agent->nsessions || agent->nthreads) && !err)
 		err = pthread_cond_timedwait(&agent->changed, &agent->lock, &end);
 	stopped = all_stopped(agent);
 	(void)pthread_mutex_unlock(&agent->lock);

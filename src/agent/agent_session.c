@@ -541,8 +541,7 @@ static bool admit(struct agent *agent, bool proven, bool is_job)
 	bool admitted;
 
 	(void)pthread_mutex_lock(&agent->lock);
-	agent->nstrangers--;
-	admitted = proven && (!is_job || agent->nsessions < AGENT_SESSIONS);
+	admitted = proven && !agent->ending && (!is_job || agent->nsessions < AGENT_SESSIONS);
 	if (admitted && is_job)
 		agent->nsessions++;
 	(void)pthread_mutex_unlock(&agent->lock);
@@ -574,6 +573,7 @@ void *session_run(void *served_socket)
 {
 	struct served_socket *socket = served_socket;
 	struct agent *agent = socket->agent;
+	uint64_t stranger = socket->stranger;
 	struct rig_rmt_chan *chan = NULL;
 	struct rig_rmt_join join = {0};
 	int err = rig_rmt_chan_accept(socket->fd, &agent->key, RIG_RMT_DIAL_MS, RIG_RMT_SILENCE_MS, &chan);
@@ -581,6 +581,7 @@ void *session_run(void *served_socket)
 	free(socket);
 	if (!err)
 		err = read_join(chan, &join);
+	agent_know(agent, stranger);
 	if (!admit(agent, !err, join.role != RIG_RMT_AGENT)) {
 		agent_log(agent, "a connection was refused: %s",
 		        err ? rig_error() : "as many jobs as may be are served");

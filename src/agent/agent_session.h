@@ -55,6 +55,7 @@ struct session {
 struct served_socket {
 	struct agent *agent;
 	int fd;
+	uint64_t stranger; /* its number, until the proof is done */
 };
 void *session_run(void *served_socket);
 int session_answer(

@@ -223,8 +223,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 	}
 	if (!served)
 		return 0;
-	*served = (struct served_socket){&agent, -1};
-	agent.nstrangers++;
+	*served = (struct served_socket){&agent, -1, 0};
+	agent.nthreads++;
 	atomic_store(&shut, false);
 	joined = false;
 	left = bytes;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Jobs with real agents, on loopback.
-foreach(part IN ITEMS connect work failure fake kill rails tools times wipe)
+foreach(part IN ITEMS strangers connect work failure fake kill rails tools times wipe)
   rig_test(test_remote_${part} SOURCES test_remote_${part}.c remote_support.c remote_relay.c LINKS test_system folder_remote
     LABEL remote TIMEOUT 1800 DEPENDS rig-agent rigctl example_blocks rvx1-model firmware test_kernels)
 endforeach()
