@@ -198,3 +198,8 @@ bool rig_fabric_connects(const struct rig_fabric *fabric)
 {
 	return fabric->connected;
 }
+
+bool rig_fabric_one_sided(const struct rig_fabric *fabric)
+{
+	return !fabric->sealed;
+}

@@ -51,6 +51,10 @@ void rig_fabric_close(struct rig_fabric *fabric);
 bool rig_fabric_connects(const struct rig_fabric *fabric);
 bool rig_fabric_provider_connects(const char *provider);
 
+/* Whether peers write to registered memory by themselves, also while it is being unregistered, until the
+ * connection's close. */
+bool rig_fabric_one_sided(const struct rig_fabric *fabric);
+
 /* ---- Memory -------------------------------------------------------------------------------------------- */
 
 /* Registered memory. Zeroed: none. */

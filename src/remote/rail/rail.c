@@ -163,6 +163,7 @@ void rig_rails_stats(struct rig_rails *rails, struct rig_rails_stats *stats)
 	(void)pthread_mutex_unlock(&rails->lock);
 	stats->writes = __atomic_load_n(&rails->stats.writes, __ATOMIC_RELAXED);
 	stats->bytes = __atomic_load_n(&rails->stats.bytes, __ATOMIC_RELAXED);
+	stats->kept = __atomic_load_n(&rails->stats.kept, __ATOMIC_RELAXED);
 	stats->wakes = __atomic_load_n(&rails->stats.wakes, __ATOMIC_RELAXED);
 	stats->sleeps = __atomic_load_n(&rails->stats.sleeps, __ATOMIC_RELAXED);
 	stats->refused = __atomic_load_n(&rails->stats.refused, __ATOMIC_RELAXED);

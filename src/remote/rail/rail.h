@@ -33,8 +33,9 @@
  *
  * The end of a rail
  *   An end lives by the references of its record. The last put, on either side, ends the rail: the engine
- *   stops sending, tells the other engine over the link, which stops too, and each frees its memory once
- *   the other has stopped writing to it. The other side's end stays, its ready advances and wakes nothing.
+ *   stops sending, tells the other engine over the link, which stops too, and each frees its memory,
+ *   but over a plain provider an inbound area, to which the other may still write whatever it says: the link
+ *   keeps it for its next rails. The other side's end stays, its ready advances and wakes nothing.
  *   So: a controller's last put and a "drop" on the control channel need no other call than
  *   rig_remote_end_put.
  *
@@ -82,6 +83,7 @@ struct rig_rails_stats {
 	uint64_t bytes;       /* their bytes */
 	uint64_t wakes;       /* times that a ready call had the rail look for what is ready */
 	uint64_t sleeps;      /* times that a link's thread blocked */
+	uint64_t kept;        /* bytes that nobody uses and others may still write to: plain providers */
 	uint64_t refused;     /* connections that presented no token, or a wrong one */
 };
 

@@ -59,12 +59,29 @@ static void free_area(struct rig_remote_area *area)
 	rig_pages_unmap(area->at, area->bytes);
 }
 
+/* Where the other side writes by itself, what it may still write to is not unmapped: rig_rail_room. */
+static int make_inbound(struct rig_rail_half *half, size_t bytes)
+{
+	int code;
+
+	if (!bytes || !rig_fabric_one_sided(half->rails->fabric))
+		return make_area(&half->inbound, bytes);
+	code = rig_room_take(half->link, bytes, &half->room);
+	if (code)
+		return code;
+	if (half->room->used)
+		memset(half->room->at, 0, bytes);
+	half->inbound = (struct rig_remote_area){half->room->at, bytes};
+	half->sink_target = half->room->target;
+	return 0;
+}
+
 static int make_areas(struct rig_rail_half *half)
 {
 	int code = make_area(&half->outbound, 2 * half->out.from_bytes);
 
 	if (!code)
-		code = make_area(&half->inbound, 2 * half->in.to_bytes);
+		code = make_inbound(half, 2 * half->in.to_bytes);
 	if (!code)
 		code = make_area(&half->counts, COUNTS_BYTES);
 	return code;
@@ -78,7 +95,7 @@ static int register_areas(struct rig_rail_half *half)
 	if (half->outbound.bytes)
 		code = rig_fabric_register(
 		        fabric, half->outbound.at, half->outbound.bytes, &half->source, NULL);
-	if (!code && half->inbound.bytes)
+	if (!code && half->inbound.bytes && !half->room)
 		code = rig_fabric_register(
 		        fabric, half->inbound.at, half->inbound.bytes, &half->sink, &half->sink_target);
 	return code;
@@ -93,7 +110,10 @@ static void free_half(struct rig_rail_half *half)
 	rig_fabric_unregister(&half->source);
 	rig_fabric_unregister(&half->sink);
 	free_area(&half->outbound);
-	free_area(&half->inbound);
+	if (half->room)
+		rig_room_give(half->link, half->room);
+	else
+		free_area(&half->inbound);
 	free_area(&half->counts);
 	rig_flow_fini(&half->out);
 	rig_flow_fini(&half->in);
@@ -201,7 +221,7 @@ static int place_half(struct rig_rail_half *half)
 	if (!code) {
 		rig_rail_link_lock(half->link);
 		code = take_slot(half);
-		(void)pthread_mutex_unlock(&half->link->lock);
+		rig_rail_link_unlock(half->link);
 	}
 	if (!code) {
 		list_end(half);

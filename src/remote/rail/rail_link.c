@@ -59,6 +59,7 @@ static struct rig_rail_link *new_link(struct rig_rails *rails, const char *name)
 	(void)snprintf(link->name, sizeof(link->name), "%s", name);
 	(void)pthread_mutex_init(&link->lock, NULL);
 	rig_parcels_init(&link->parcels);
+	rig_rooms_init(&link->rooms);
 	return link;
 }
 
@@ -271,6 +272,7 @@ void rig_rail_link_down(struct rig_rail_link *link)
 	drop_slots(link);
 	rig_fabric_unregister(&link->mailbox_memory);
 	rig_fabric_unregister(&link->letter_memory);
+	rig_rooms_close(link);
 	(void)pthread_mutex_unlock(&link->lock);
 	rig_parcels_tell(link);
 	rig_rail_look(link);
@@ -283,6 +285,7 @@ void rig_rail_link_free(struct rig_rail_link *link)
 	rig_fabric_unregister(&link->letter_memory);
 	(void)pthread_mutex_destroy(&link->lock);
 	rig_parcels_fini(&link->parcels);
+	rig_rooms_fini(&link->rooms);
 	free(link->slots);
 	free(link->ops);
 	free(link);

@@ -47,9 +47,10 @@ static struct rig_parcel *make_parcel(
 	return parcel;
 }
 
-static void drop_parcel(struct rig_parcel *parcel)
+static void drop_parcel(struct rig_rail_link *link, struct rig_parcel *parcel)
 {
 	rig_fabric_unregister(&parcel->memory);
+	rig_room_give(link, parcel->room);
 	free(parcel);
 }
 
@@ -104,11 +105,31 @@ static int number(struct rig_parcels *p, struct rig_parcel *parcel)
 	return 0;
 }
 
+/* Where the other side writes by itself it does so into a room, which it may after all was resolved. */
+static int lend(struct rig_rail_link *link, struct rig_parcel *parcel, void *at)
+{
+	struct rig_fabric_target target;
+	int code;
+
+	parcel->to = at;
+	if (rig_fabric_one_sided(link->rails->fabric)) {
+		code = rig_room_take(link, parcel->ticket.bytes, &parcel->room);
+		target = code ? (struct rig_fabric_target){0} : parcel->room->target;
+	} else {
+		code = rig_fabric_register(
+		        link->rails->fabric, at, parcel->ticket.bytes, &parcel->memory, &target);
+	}
+	if (code)
+		return code;
+	parcel->ticket.address = target.address;
+	parcel->ticket.key = target.key;
+	return 0;
+}
+
 int rig_rail_expect(struct rig_rail_link *link, void *at, size_t bytes, rig_rail_told *landed, void *arg,
         struct rig_parcel_ticket *ticket)
 {
 	struct rig_parcels *p = &link->parcels;
-	struct rig_fabric_target target;
 	struct rig_parcel *parcel;
 	int code = check(link, bytes);
 
@@ -117,10 +138,8 @@ int rig_rail_expect(struct rig_rail_link *link, void *at, size_t bytes, rig_rail
 	parcel = make_parcel(link, bytes, landed, arg);
 	if (!parcel)
 		return -ENOMEM;
-	code = rig_fabric_register(link->rails->fabric, at, bytes, &parcel->memory, &target);
+	code = lend(link, parcel, at);
 	if (!code) {
-		parcel->ticket.address = target.address;
-		parcel->ticket.key = target.key;
 		(void)pthread_mutex_lock(&p->lock);
 		code = p->closed ? closed(link) : number(p, parcel);
 		if (!code)
@@ -128,7 +147,7 @@ int rig_rail_expect(struct rig_rail_link *link, void *at, size_t bytes, rig_rail
 		(void)pthread_mutex_unlock(&p->lock);
 	}
 	if (code)
-		drop_parcel(parcel);
+		drop_parcel(link, parcel);
 	return code;
 }
 
@@ -216,7 +235,7 @@ int rig_rail_send(struct rig_rail_link *link, const void *from, const struct rig
 		(void)pthread_mutex_unlock(&p->lock);
 	}
 	if (code)
-		drop_parcel(parcel);
+		drop_parcel(link, parcel);
 	return code;
 }
 
@@ -351,8 +370,13 @@ void rig_parcels_tell(struct rig_rail_link *link)
 	struct rig_parcel *parcel;
 
 	while ((parcel = next_resolved(&link->parcels))) {
-		rig_fabric_unregister(&parcel->memory);
-		parcel->told(parcel->arg, parcel->err);
-		free(parcel);
+		rig_rail_told *told = parcel->told;
+		void *arg = parcel->arg;
+		int err = parcel->err;
+
+		if (parcel->room && !err)
+			memcpy(parcel->to, parcel->room->at, parcel->ticket.bytes);
+		drop_parcel(link, parcel);
+		told(arg, err);
 	}
 }

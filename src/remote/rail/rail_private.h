@@ -38,8 +38,33 @@ enum {
 /* Bytes under way on a link at once: beyond, another rail's small transfer would wait for long. */
 #define RIG_RAIL_INFLIGHT ((size_t)8 << 20)
 
+/* Bytes of rooms that nobody uses and a link keeps all the same, about. */
+#define RIG_RAIL_KEPT ((size_t)1 << 30)
+
 struct rig_rail_half;
 struct rig_parcel;
+
+/*
+ * Memory that the other side writes by itself, over plain providers. What it says of being done is no reason
+ * to use such memory for anything else: only the end of the connection is. So a room, once lent over a link,
+ * is that link's until its connection is closed: parcels land in one and are copied by us, and those of
+ * rails that have ended serve later ones of the link.
+ */
+struct rig_rail_room {
+	struct rig_rail_room *next, *all_next;
+	void *at;  /* at a page's start */
+	bool used; /* what is there is no longer zeros */
+	size_t bytes;
+	struct rig_fabric_memory memory;
+	struct rig_fabric_target target;
+};
+
+struct rig_rail_rooms {
+	pthread_mutex_t lock; /* a leaf but for the fabric */
+	bool closed;          /* nobody else can write there any more */
+	struct rig_rail_room *all, *kept;
+	size_t kept_bytes;
+};
 
 struct rig_rail_op {
 	struct rig_conn_op op;      /* first: the connection names it */
@@ -58,6 +83,7 @@ struct rig_rail_half {
 	uint64_t id;
 	uint32_t slot, peer_slot;
 	struct rig_remote_area outbound, inbound, counts; /* constant */
+	struct rig_rail_room *room;                       /* where inbound is; NULL: memory of its own */
 	struct rig_fabric_memory source, sink;
 	struct rig_fabric_target sink_target, target; /* ours and the other side's inbound */
 	struct rig_flow out, in;
@@ -84,6 +110,8 @@ struct rig_rail_half {
 struct rig_parcel {
 	struct rig_parcel *next;
 	const char *from;
+	struct rig_rail_room *room; /* where the bytes land on their way to `to`; NULL: they land there */
+	void *to;
 	struct rig_parcel_ticket ticket;
 	struct rig_fabric_memory memory;
 	size_t offset; /* of the bytes handed to the provider */
@@ -130,6 +158,7 @@ struct rig_rail_link {
 	bool dead;                  /* nothing goes or comes any more */
 	char broken[RIG_RAIL_TEXT]; /* why it is to fail; empty: it is not */
 	struct rig_parcels parcels; /* with a lock of its own */
+	struct rig_rail_rooms rooms;
 };
 
 struct rig_rails {
@@ -225,6 +254,16 @@ int rig_rail_write(struct rig_rail_link *link, struct rig_rail_op owner, const v
         const struct rig_fabric_memory *source, const struct rig_fabric_target *to, size_t offset,
         uint32_t note);
 bool rig_rail_has_room(const struct rig_rail_link *link);
+
+/* ---- Rooms (rail_room.c) ---- */
+
+void rig_rooms_init(struct rig_rail_rooms *rooms);
+void rig_rooms_fini(struct rig_rail_rooms *rooms);
+/* One of at least `bytes`, with anything in it if it is `used`. -ENOMEM, -ECONNABORTED. */
+int rig_room_take(struct rig_rail_link *link, size_t bytes, struct rig_rail_room **taken);
+void rig_room_give(struct rig_rail_link *link, struct rig_rail_room *room); /* NULL is allowed */
+/* The connection is closed: what is kept is freed, and what is taken once it is given. */
+void rig_rooms_close(struct rig_rail_link *link);
 
 /* ---- Links (rail_link.c) ---- */
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -347,6 +348,53 @@ static void no_program_that_is_executed_inherits_a_data_connection(void **state)
 	rail_pair_close(&pair);
 }
 
+static bool is_mapped(const void *at)
+{
+	unsigned char there;
+
+	return !mincore((void *)(uintptr_t)at, 1, &there);
+}
+
+/* Where the other side writes by itself, its word that it has ended a rail is no reason to unmap anything. */
+static void what_the_other_side_may_still_write_to_stays_mapped_and_is_used_again(void **state)
+{
+	struct rig_deadline deadline = rig_deadline_in(NULL, RAIL_PAIR_NS);
+	bool plain = strcmp(*state, "sealed") != 0;
+	struct rig_rails_stats stats;
+	struct rail_pair pair;
+	struct rail_ends ends;
+	uint64_t bytes;
+	char *inbound;
+
+	rail_pair_begin_one(&pair, state, 64, &ends);
+	bytes = ends.end[1]->inbound.bytes;
+	inbound = ends.end[1]->inbound.at;
+	memset(inbound, 1, bytes);
+	rail_ends_put(&ends);
+	wait_until_retired(&pair, 0);
+	wait_until_retired(&pair, 1);
+	do
+		rig_rails_stats(pair.rails[1], &stats);
+	while (plain && stats.kept < bytes && !rig_deadline_passed(&deadline));
+	assert_true(plain ? stats.kept >= bytes : !stats.kept);
+	if (plain) {
+		struct rig_remote_transfer t = {0, 0, 64};
+
+		assert_true(is_mapped(inbound));
+		assert_int_equal(rail_pair_make(&pair, 2, &t, 1, &t, 1, &ends), 0);
+		assert_ptr_equal(ends.end[1]->inbound.at, inbound);
+		for (uint64_t i = 0; i < bytes; i++)
+			assert_int_equal(inbound[i], 0);
+		rig_rails_stats(pair.rails[1], &stats);
+		assert_int_equal(stats.kept, 0);
+		rail_ready(ends.end[0], 1);
+		rail_wait(ends.end[1], RIG_REMOTE_ARRIVED, 1);
+		rail_ends_put(&ends);
+	}
+	rail_pair_close(&pair);
+	assert_false(is_mapped(inbound));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -363,6 +411,7 @@ int main(void)
 	        RAIL_TEST(a_child_of_fork_neither_ends_nor_fails_the_parents_rail),
 	        RAIL_TEST(no_program_that_is_executed_inherits_a_data_connection),
 	        RAIL_TEST(rails_come_and_go_on_a_link_while_they_carry),
+	        RAIL_TEST(what_the_other_side_may_still_write_to_stays_mapped_and_is_used_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

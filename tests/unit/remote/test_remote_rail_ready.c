@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What an end is and what its ready does, over each provider. */
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -358,6 +359,51 @@ static void a_count_far_ahead_begins_few_writes_in_its_call_and_a_failure_ends_t
 	rail_ends_put(&ends);
 	rail_pair_close(&pair);
 }
+
+/* A rail is made while ready of another is called: by this, with the link's lock. */
+static struct rail_ends *meanwhile;
+void *__real_realloc(void *at, size_t bytes);
+void *__wrap_realloc(void *at, size_t bytes);
+
+void *__wrap_realloc(void *at, size_t bytes)
+{
+	struct rail_ends *ends = meanwhile;
+
+	meanwhile = NULL;
+	if (ends)
+		rail_ready(ends->end[0], 1);
+	return __real_realloc(at, bytes);
+}
+
+static void a_call_of_ready_while_a_rail_is_made_is_seen(void **state)
+{
+	enum { MOST = 64 }; /* more than a link's first table of rails */
+	struct rig_remote_transfer t = {0, 0, 64};
+	const struct rig_remote_end *more[MOST];
+	struct rig_rail_blob blob;
+	struct rail_pair pair;
+	struct rail_ends ends;
+	uint64_t n = 0;
+	int code;
+
+	/* Its thread looks no longer than it must. */
+	code = rail_pair_open(&pair, &(struct rig_rails_options){.provider = *state});
+	if (code == -ENODEV)
+		skip();
+	assert_int_equal(code, 0);
+	assert_int_equal(rail_pair_make(&pair, 1, &t, 1, NULL, 0, &ends), 0);
+	meanwhile = &ends;
+	while (meanwhile && n < MOST) {
+		assert_int_equal(rig_rail_make(pair.link[0], n + 2, &t, 1, NULL, 0, &blob, &more[n]), 0);
+		n++;
+	}
+	assert_null(meanwhile);
+	rail_wait(ends.end[1], RIG_REMOTE_ARRIVED, 1);
+	while (n)
+		rig_remote_end_put(more[--n]);
+	rail_ends_put(&ends);
+	rail_pair_close(&pair);
+}
 #endif
 
 int main(void)
@@ -377,6 +423,7 @@ int main(void)
 	        RAIL_TEST(ready_waits_for_no_lock_of_the_engine_or_the_link),
 #ifndef RAIL_LATE
 	        RAIL_TEST(a_count_far_ahead_begins_few_writes_in_its_call_and_a_failure_ends_the_rest),
+	        RAIL_TEST(a_call_of_ready_while_a_rail_is_made_is_seen),
 #endif
 	};
 
