@@ -17,6 +17,8 @@
 #include "rig_edge.h"
 
 enum { BELL_BYTES = 4096, BELL_MARK = 0x6c6c6562 };
+#define BELL_NAME   "rig-bell"
+#define BELL_CALLED "/memfd:" BELL_NAME " (deleted)" /* by the kernel */
 
 /* What the futex is: 0 nobody sleeps, 1 somebody does or is about to. */
 struct page {
@@ -62,7 +64,7 @@ int rig_bell_make(struct rig_bell **bell, int *fd)
 {
 	int code;
 
-	*fd = memfd_create("rig-bell", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	*fd = memfd_create(BELL_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd < 0)
 		return rig_error_set(-errno, "cannot make a bell: %s", strerror(errno));
 	/* Nobody can shrink it under who has it mapped. */
@@ -86,15 +88,42 @@ static bool is_bell(int fd)
 	return seals >= 0 && (seals & F_SEAL_SHRINK) && !fstat(fd, &stat) && stat.st_size == BELL_BYTES;
 }
 
+/* What a descriptor that was opened for its path alone is called, and how to open it in earnest. */
+static bool is_called_bell(int fd, char link[64])
+{
+	char name[sizeof(BELL_CALLED)];
+
+	(void)snprintf(link, 64, "/proc/self/fd/%d", fd);
+	return readlink(link, name, sizeof(name)) == sizeof(name) - 1 &&
+	       !memcmp(name, BELL_CALLED, sizeof(name) - 1);
+}
+
+/* Opening alone may do something, to a device or a pipe of that process: so the path first, which does
+   nothing, and what has a bell's name then. */
+static int open_bell(const char *path)
+{
+	char link[64];
+	int fd, at = open(path, O_PATH | O_CLOEXEC);
+
+	if (at < 0)
+		return rig_error_set(-errno, "cannot open the bell %s: %s", path, strerror(errno));
+	if (!is_called_bell(at, link))
+		fd = rig_error_set(-ESTALE, "%s is no bell", path);
+	else if ((fd = open(link, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) < 0)
+		fd = rig_error_set(-errno, "cannot open the bell %s: %s", path, strerror(errno));
+	(void)close(at);
+	return fd;
+}
+
 int rig_bell_open(uint64_t pid, uint64_t number, struct rig_bell **bell)
 {
 	char path[64];
 	int fd, code;
 
 	(void)snprintf(path, sizeof(path), "/proc/%" PRIu64 "/fd/%" PRIu64, pid, number);
-	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = open_bell(path);
 	if (fd < 0)
-		return rig_error_set(-errno, "cannot open the bell %s: %s", path, strerror(errno));
+		return fd;
 	if (!is_bell(fd)) {
 		(void)close(fd);
 		return rig_error_set(-ESTALE, "%s is no bell", path);

@@ -2,15 +2,20 @@
 /* Who gets a data connection, and who does not; over each provider. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "test.h"
 
+#include "fabric_bell.h"
 #include "rail_pair.h"
 #include "rail_private.h"
 
@@ -404,6 +409,29 @@ static void the_programs_signal_handlers_are_as_before(void **state)
 	rail_pair_close(&pair);
 }
 
+/* Another process's number is what the other side says. */
+static void what_is_called_no_bell_is_not_opened(void **state)
+{
+	int fd = memfd_create("other", MFD_CLOEXEC | MFD_ALLOW_SEALING), watch = inotify_init1(IN_NONBLOCK);
+	struct rig_bell *bell = NULL;
+	struct inotify_event event;
+	char path[64];
+
+	(void)state;
+	assert_true(fd >= 0 && watch >= 0);
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL), 0);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_true(inotify_add_watch(watch, path, IN_OPEN) >= 0);
+	assert_int_equal(rig_bell_open((uint64_t)getpid(), (uint64_t)fd, &bell), -ESTALE);
+	assert_int_equal(read(watch, &event, sizeof(event)), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(rig_bell_open((uint64_t)getpid(), 1 << 20, &bell), -ENOENT);
+	assert_null(bell);
+	(void)close(watch);
+	(void)close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -430,6 +458,7 @@ int main(void)
 	        RAIL_TEST(an_offer_that_nobody_takes_times_out),
 	        RAIL_TEST(an_offer_of_another_provider_or_piece_is_refused),
 	        cmocka_unit_test(an_unknown_provider_is_refused_by_name),
+	        cmocka_unit_test(what_is_called_no_bell_is_not_opened),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
