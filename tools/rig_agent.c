@@ -278,6 +278,7 @@ static struct agent agent;
 int main(int argc, char **argv)
 {
 	struct chosen chosen = {.listen = DEFAULT_LISTEN};
+	struct rig_rmt_key *key;
 	struct rig_opener host;
 	int err;
 
@@ -299,8 +300,10 @@ int main(int argc, char **argv)
 		return rig_rmt_key_make(chosen.make_key) ? complain(1, "%s", rig_error()) : 0;
 	if (!chosen.key)
 		return complain(EXIT_USE, "it needs --key FILE; --make-key FILE makes one");
-	if (rig_rmt_key_read(chosen.key, &agent.key))
-		return complain(1, "%s", rig_error());
+	key = rig_rmt_key_alloc();
+	if (!key || rig_rmt_key_read(chosen.key, key))
+		return complain(1, "%s", key ? rig_error() : "no memory for a key");
+	agent.key = key;
 	if (chosen.ports && read_ports(&agent, chosen.ports))
 		return complain(EXIT_USE,
 		        "--data-ports %s: A-B, two ports from 1 to 65535, the first not above the second",

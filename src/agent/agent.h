@@ -42,7 +42,7 @@ struct served {
 };
 
 struct agent {
-	struct rig_rmt_key key;
+	const struct rig_rmt_key *key;
 	struct served served[AGENT_DEVICES];
 	uint32_t nserved;
 	bool verbose;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "agent.h"
 #include "agent_device.h"
 #include "agent_parcel.h"
@@ -419,7 +421,7 @@ static int dial(struct session *s, uint32_t machine, const char *name, unsigned 
 {
 	struct rig_deadline deadline = rig_deadline_in(NULL, ms * RIG_NS_PER_MS);
 	struct rig_rmt_chan *chan;
-	int err = rig_rmt_chan_dial(name, &s->agent->key, ms, ms, &chan);
+	int err = rig_rmt_chan_dial(name, s->agent->key, ms, ms, &chan);
 
 	if (err)
 		return err == -EPROTO ? -ECONNABORTED : err;
@@ -453,7 +455,7 @@ static struct session *find_session(struct agent *agent, const uint8_t token[RIG
 {
 	struct session *s;
 
-	for (s = agent->sessions; s && memcmp(s->join.token, token, RIG_RMT_TOKEN) != 0; s = s->next)
+	for (s = agent->sessions; s && sodium_memcmp(s->join.token, token, RIG_RMT_TOKEN) != 0; s = s->next)
 		;
 	return s;
 }

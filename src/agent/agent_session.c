@@ -576,7 +576,7 @@ void *session_run(void *served_socket)
 	uint64_t stranger = socket->stranger;
 	struct rig_rmt_chan *chan = NULL;
 	struct rig_rmt_join join = {0};
-	int err = rig_rmt_chan_accept(socket->fd, &agent->key, RIG_RMT_DIAL_MS, RIG_RMT_SILENCE_MS, &chan);
+	int err = rig_rmt_chan_accept(socket->fd, agent->key, RIG_RMT_DIAL_MS, RIG_RMT_SILENCE_MS, &chan);
 
 	free(socket);
 	if (!err)

@@ -66,7 +66,8 @@ struct inside *inside_start(const char *const *options, const struct rig_opener 
 	agent_init(&in->agent);
 	/* Tests count a driver's calls. */
 	in->agent.keep_memory = true;
-	memset(in->agent.key.bytes, KEY_BYTE, sizeof(in->agent.key.bytes));
+	memset(in->key.bytes, KEY_BYTE, sizeof(in->key.bytes));
+	in->agent.key = &in->key;
 	for (i = 0; i < INSIDE_DRIVERS; i++)
 		serve(in, i, options[i], edit);
 	in->listener = agent_listen("127.0.0.1:0");
@@ -159,7 +160,7 @@ void talk_join(struct talk *t, struct inside *in, const struct rig_rmt_join *joi
 	struct rig_rmt_out out = {0};
 
 	memset(t, 0, sizeof(*t));
-	if (rig_rmt_chan_dial(in->name, &in->agent.key, DIAL_MS, SILENCE_MS, &t->chan))
+	if (rig_rmt_chan_dial(in->name, &in->key, DIAL_MS, SILENCE_MS, &t->chan))
 		fail_msg("%s", rig_error());
 	rig_rmt_join_put(&out, join);
 	talk_send(t, RIG_RMT_JOIN, &out);

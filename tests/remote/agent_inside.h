@@ -30,6 +30,7 @@ struct stop {
 };
 
 struct inside {
+	struct rig_rmt_key key;
 	struct agent agent;
 	struct polled *drivers[INSIDE_DRIVERS];
 	struct stop stops[INSIDE_DRIVERS];

@@ -48,6 +48,8 @@ static int judge(void)
 	return bad;
 }
 
+static struct rig_rmt_key key;
+
 int main(int argc, char **argv)
 {
 	char where[RIG_RMT_NAME];
@@ -61,7 +63,8 @@ int main(int argc, char **argv)
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	ending = signalfd(-1, &set, SFD_CLOEXEC);
 	listener = agent_listen("127.0.0.1:0");
-	if (argc < 2 || ending < 0 || listener < 0 || rig_rmt_key_read(argv[1], &agent.key) ||
+	agent.key = &key;
+	if (argc < 2 || ending < 0 || listener < 0 || rig_rmt_key_read(argv[1], &key) ||
 	        serve(argc - 2, argv + 2) || agent_where(listener, where, sizeof(where))) {
 		fprintf(stderr, "polled-agent: %s\n", rig_error());
 		return 1;

@@ -34,6 +34,16 @@ static int write_all(int fd, const char *text, size_t n)
 	return 0;
 }
 
+struct rig_rmt_key *rig_rmt_key_alloc(void)
+{
+	return sodium_init() < 0 ? NULL : sodium_malloc(sizeof(struct rig_rmt_key));
+}
+
+void rig_rmt_key_free(struct rig_rmt_key *key)
+{
+	sodium_free(key);
+}
+
 int rig_rmt_key_make(const char *path)
 {
 	struct rig_rmt_key key;

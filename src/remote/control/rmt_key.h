@@ -46,6 +46,10 @@ int rig_rmt_key_make(const char *path);
 /* Reads it. -EPERM: others than its owner, this process's user or root, may read or write it; -EINVAL: no
    key; else the file's errno. */
 int rig_rmt_key_read(const char *path, struct rig_rmt_key *key);
+/* Room for a key in pages of its own, which are never swapped out (where RLIMIT_MEMLOCK allows) and are
+ * not in a core file. NULL: no memory. Wiped by the free; NULL is allowed. */
+struct rig_rmt_key *rig_rmt_key_alloc(void);
+void rig_rmt_key_free(struct rig_rmt_key *key);
 /* The line of a key file. -EINVAL. */
 int rig_rmt_key_parse(const char *text, size_t n, struct rig_rmt_key *key);
 

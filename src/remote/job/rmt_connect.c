@@ -170,7 +170,7 @@ static int connect_one(struct rig_rmt_machine *m, uint32_t step)
 {
 	const struct rig_remote_options *o = &m->job->options;
 	struct rig_rmt_chan *chan;
-	int err = rig_rmt_chan_dial(m->name, &m->job->key, o->step_ms, o->silence_ms, &chan);
+	int err = rig_rmt_chan_dial(m->name, m->job->key, o->step_ms, o->silence_ms, &chan);
 
 	(void)step;
 	if (err)

@@ -141,6 +141,7 @@ static void free_job(struct rig_remote_job *job)
 	(void)pthread_cond_destroy(&job->changed);
 	(void)pthread_mutex_destroy(&job->lock);
 	free(job->machines);
+	rig_rmt_key_free(job->key);
 	sodium_memzero(job, sizeof(*job));
 	free(job);
 }
@@ -286,7 +287,11 @@ static int begin(struct rig_remote_job *job, const char *key_file)
 	if (!err)
 		err = rig_rmt_fork_list(job);
 	if (!err)
-		err = rig_rmt_key_read(key_file, &job->key);
+		job->key = rig_rmt_key_alloc();
+	if (!err && !job->key)
+		err = rig_error_set(-ENOMEM, "no host memory for a key");
+	if (!err)
+		err = rig_rmt_key_read(key_file, job->key);
 	return err ? err : rig_rmt_connect_all(job);
 }
 

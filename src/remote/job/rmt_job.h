@@ -57,7 +57,7 @@ struct rig_rmt_opener {
 
 struct rig_remote_job {
 	struct rig_remote_options options;
-	struct rig_rmt_key key;
+	struct rig_rmt_key *key;
 	uint8_t token[RIG_RMT_TOKEN];
 	uint32_t nmachines;
 	struct rig_rmt_machine *machines;

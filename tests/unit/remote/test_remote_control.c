@@ -621,9 +621,37 @@ static void sides_of_work_by_parcels_are_read_as_they_were_written_and_no_byte_m
 	rig_rmt_out_free(&out);
 }
 
+/* By the flags of its mapping (proc(5), smaps): locked unless this user may lock nothing, and not dumped. */
+static void a_key_is_kept_out_of_swap_and_core_files(void **state)
+{
+	struct rig_rmt_key *kept = rig_rmt_key_alloc();
+	FILE *maps = fopen("/proc/self/smaps", "re");
+	unsigned long from, to;
+	bool here = false, found = false;
+	char line[512];
+
+	(void)state;
+	assert_non_null(kept);
+	assert_non_null(maps);
+	memset(kept, 1, sizeof(*kept));
+	while (fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+			here = (uintptr_t)kept >= from && (uintptr_t)kept < to;
+		if (here && !strncmp(line, "VmFlags:", 8)) {
+			found = true;
+			assert_non_null(strstr(line, " dd"));
+		}
+	}
+	(void)fclose(maps);
+	assert_true(found);
+	rig_rmt_key_free(kept);
+	rig_rmt_key_free(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(a_key_is_kept_out_of_swap_and_core_files),
 	        cmocka_unit_test(sides_with_one_key_believe_each_other_and_have_the_same_stream_keys),
 	        cmocka_unit_test(another_key_is_believed_by_neither_side),
 	        cmocka_unit_test(a_proof_with_any_bit_changed_is_refused),
