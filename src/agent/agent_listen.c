@@ -245,7 +245,7 @@ bool agent_end(struct agent *agent, unsigned seconds)
 	for (stranger = agent->strangers; stranger; stranger = stranger->next)
 		(void)shutdown(stranger->own, SHUT_RDWR);
 	for (s = agent->sessions; s; s = s->next)
-		rig_rmt_chan_shut(s->chan);
+		session_fail_now(s, "the agent ends");
 	while ((agent->nsessions || agent->nthreads) && !err)
 		err = pthread_cond_timedwait(&agent->changed, &agent->lock, &end);
 	stopped = all_stopped(agent);

@@ -63,7 +63,7 @@ static bool tell_soon(struct session *s, const struct rig_rmt_out *out)
 	return sent;
 }
 
-static void fail(struct session *s, uint32_t machine, const char *format, va_list args)
+static void fail(struct session *s, uint32_t machine, bool in_haste, const char *format, va_list args)
 {
 	struct rig_rmt_out out = {0};
 	bool first, sent;
@@ -81,7 +81,9 @@ static void fail(struct session *s, uint32_t machine, const char *format, va_lis
 	/* First to the controller, which would otherwise take the end of a data connection for the cause. */
 	sent = !out.bad && tell_soon(s, &out);
 	rails_fail(s, s->reason);
-	if (!sent)
+	if (!sent && in_haste)
+		rig_rmt_chan_shut(s->chan);
+	else if (!sent)
 		(void)session_send(s, RIG_RMT_FAILED, &out, NULL, 0);
 	rig_rmt_out_free(&out);
 	/* The controller ends the connection once it has the reason. If this did, data connections would end
@@ -102,7 +104,16 @@ void session_fail(struct session *s, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	fail(s, RIG_RMT_HERE_PEER, format, args);
+	fail(s, RIG_RMT_HERE_PEER, false, format, args);
+	va_end(args);
+}
+
+void session_fail_now(struct session *s, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fail(s, RIG_RMT_HERE_PEER, true, format, args);
 	va_end(args);
 }
 
@@ -111,7 +122,7 @@ void session_fail_for(struct session *s, uint32_t machine, const char *format, .
 	va_list args;
 
 	va_start(args, format);
-	fail(s, machine, format, args);
+	fail(s, machine, false, format, args);
 	va_end(args);
 }
 

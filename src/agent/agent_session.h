@@ -79,6 +79,8 @@ static inline const char *session_reason(struct session *s)
 void session_await_halts(struct session *s);
 /* The job failed here; the first reason is told. */
 void session_fail(struct session *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same without waiting for a controller that takes no bytes: its connection ends. */
+void session_fail_now(struct session *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same, because of another machine of the job. */
 void session_fail_for(struct session *s, uint32_t machine, const char *format, ...)
         __attribute__((format(printf, 3, 4)));

@@ -253,6 +253,30 @@ static void a_fault_there_is_the_reason_here(void **state)
 	remote_agent_end(&a);
 }
 
+static bool has_failed(void *job)
+{
+	return rig_remote_failed(job, NULL);
+}
+
+static void an_agent_that_is_told_to_end_says_so(void **state)
+{
+	struct agent_process a;
+	struct rig_remote_job *job;
+	struct rig_device *d;
+	const char *why;
+
+	(void)state;
+	remote_agent(&a, "sim:mem=64M");
+	job = remote_connect(&a, 1, NULL);
+	d = remote_open(job, "RVX1:0", &a);
+	remote_agent_end(&a);
+	sys_await(has_failed, job, "the job to fail");
+	assert_true(rig_remote_failed(job, &why));
+	assert_non_null(strstr(why, "the agent ends"));
+	rig_device_put(d);
+	rig_remote_close(job);
+}
+
 static void a_closed_job_loses_its_devices(void **state)
 {
 	struct agent_process a;
@@ -418,6 +442,7 @@ int main(void)
 	        cmocka_unit_test(a_key_that_others_may_read_is_refused_by_either_side),
 	        cmocka_unit_test(a_strangers_bytes_end_its_own_connection_alone),
 	        cmocka_unit_test(a_killed_agent_fails_the_job_and_no_wait_hangs),
+	        cmocka_unit_test(an_agent_that_is_told_to_end_says_so),
 	        cmocka_unit_test(idle_devices_are_lost_with_their_job_though_nobody_waits),
 	        cmocka_unit_test(a_stopped_agent_is_silent_and_fails_the_job),
 	        cmocka_unit_test(a_lost_device_is_its_own_loss),
