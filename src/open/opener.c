@@ -93,8 +93,6 @@ static int name_opener(struct opener *o, const struct rig_vfio_options *options)
 
 static int check_options(const struct rig_vfio_options *options)
 {
-	unsigned char uuid[16];
-
 	if (!options)
 		return 0;
 	if (options->version != RIG_EDGE_VERSION)
@@ -104,28 +102,6 @@ static int check_options(const struct rig_vfio_options *options)
 	        (!options->name[0] || strlen(options->name) >= RIG_SPEC_TEXT || strchr(options->name, '@')))
 		return rig_error_set(-EINVAL, "name \"%s\": 1 to %d characters without '@'", options->name,
 		        RIG_SPEC_TEXT - 1);
-	if (options->vf_token && !rig_pci_token_parse(options->vf_token, uuid))
-		return rig_error_set(-EINVAL,
-		        "vf_token \"%.64s\": a UUID, as 00112233-4455-6677-8899-aabbccddeeff",
-		        options->vf_token);
-	return 0;
-}
-
-static bool is_whole(const struct rig_vfio_fds *fds)
-{
-	return fds->device >= 0 && ((fds->group >= 0 && fds->container >= 0) || fds->iommufd >= 0);
-}
-
-/* -EINVAL: what makes no sense with this device. */
-static int check_device(const struct rig_vfio_options *options, const struct rig_spec *spec)
-{
-	if (!options || (!options->fds && !options->vf_token))
-		return 0;
-	if (spec->kind != RIG_SPEC_PCI)
-		return rig_error_set(-EINVAL, "%s: fds and vf_token are of PCI functions", spec->base);
-	if (options->fds && !is_whole(options->fds))
-		return rig_error_set(-EINVAL,
-		        "%s: fds are a device with its group and container, or with its iommufd", spec->base);
 	return 0;
 }
 
@@ -155,8 +131,10 @@ int rig_vfio_opener(const char *device, const struct rig_vfio_options *options, 
 	err = rig_spec_parse(device, &o->spec);
 	if (!err)
 		err = rig_spec_default(&o->spec, secure_getenv("RIG_SIM_HANG"));
-	if (!err)
-		err = check_device(options, &o->spec);
+	if (options)
+		take_fds(o, options->fds);
+	if (!err && options)
+		err = rig_take_check(&o->spec, o->has_fds ? &o->fds : NULL, options->vf_token);
 	if (!err)
 		err = name_opener(o, options);
 	if (err) {
@@ -166,7 +144,6 @@ int rig_vfio_opener(const char *device, const struct rig_vfio_options *options, 
 	if (options) {
 		o->log = (struct rig_log){.fn = options->log, .arg = options->log_arg};
 		o->guard = options->guard;
-		take_fds(o, options->fds);
 		if (options->vf_token && !o->spec.token[0])
 			strcpy(o->spec.token, options->vf_token);
 	}

@@ -23,26 +23,6 @@ static int check_spec(const struct rig_spec *spec)
 	              : 0;
 }
 
-static int check_options(const struct rig_pci_options *options, const struct rig_spec *spec)
-{
-	const struct rig_pci_fds *fds = options->fds;
-	unsigned char uuid[16];
-
-	if (options->version != RIG_EDGE_VERSION)
-		return rig_error_set(-EINVAL, "options of contract version %u: this library is of version %u",
-		        options->version, RIG_EDGE_VERSION);
-	if ((fds || options->vf_token) && spec->kind != RIG_SPEC_PCI)
-		return rig_error_set(-EINVAL, "%s: fds and vf_token are of PCI functions", spec->base);
-	if (fds && (fds->device < 0 || ((fds->group < 0 || fds->container < 0) && fds->iommufd < 0)))
-		return rig_error_set(-EINVAL,
-		        "%s: fds are a device with its group and container, or with its iommufd", spec->base);
-	if (options->vf_token && !rig_pci_token_parse(options->vf_token, uuid))
-		return rig_error_set(-EINVAL,
-		        "vf_token \"%.64s\": a UUID, as 00112233-4455-6677-8899-aabbccddeeff",
-		        options->vf_token);
-	return 0;
-}
-
 int rig_pci_open(const char *device, const struct rig_pci_options *options, struct rig_pci **out)
 {
 	static const struct rig_pci_options none = {.version = RIG_EDGE_VERSION};
@@ -57,11 +37,14 @@ int rig_pci_open(const char *device, const struct rig_pci_options *options, stru
 	*out = NULL;
 	if (!options)
 		options = &none;
+	if (options->version != RIG_EDGE_VERSION)
+		return rig_error_set(-EINVAL, "options of contract version %u: this library is of version %u",
+		        options->version, RIG_EDGE_VERSION);
 	err = rig_spec_parse(device, &spec);
 	if (!err)
 		err = check_spec(&spec);
 	if (!err)
-		err = check_options(options, &spec);
+		err = rig_take_check(&spec, options->fds, options->vf_token);
 	if (err)
 		return err;
 	if (options->vf_token && !*spec.token)

@@ -232,6 +232,21 @@ static int start(void *arg, struct rig_pci_taking *options)
 	return rig_vuser_new(fd, RIG_VUSER_DEADLINE_MS, &options->transport);
 }
 
+int rig_take_check(const struct rig_spec *spec, const struct rig_pci_fds *fds, const char *token)
+{
+	unsigned char uuid[16];
+
+	if ((fds || token) && spec->kind != RIG_SPEC_PCI)
+		return rig_error_set(-EINVAL, "%s: fds and vf_token are of PCI functions", spec->base);
+	if (fds && (fds->device < 0 || ((fds->group < 0 || fds->container < 0) && fds->iommufd < 0)))
+		return rig_error_set(-EINVAL,
+		        "%s: fds are a device with its group and container, or with its iommufd", spec->base);
+	if (token && !rig_pci_token_parse(token, uuid))
+		return rig_error_set(-EINVAL,
+		        "vf_token \"%.64s\": a UUID, as 00112233-4455-6677-8899-aabbccddeeff", token);
+	return 0;
+}
+
 int rig_take(const struct rig_spec *spec, const struct rig_take_options *how, struct rig_taken *out)
 {
 	struct rig_pci_failed failed = {0};

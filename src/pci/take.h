@@ -24,6 +24,9 @@ struct rig_take_options {
 	uint64_t iova_base, arena_limit;
 };
 
+/* Whether a caller's descriptors and token, each NULL for none, go with the string. -EINVAL. */
+RIG_API int rig_take_check(const struct rig_spec *spec, const struct rig_pci_fds *fds, const char *token);
+
 /* Starts the model where the string says sim, and takes the function, whose close ends the model. Negative
  * errno with rig_error(), *out then holds nothing. */
 RIG_API int rig_take(const struct rig_spec *spec, const struct rig_take_options *how, struct rig_taken *out);
