@@ -321,17 +321,21 @@ static int connect_any(const char *name, const struct rig_deadline *deadline)
 	struct addrinfo *list = NULL, *a;
 	char host[RIG_RMT_HOST], port[RIG_RMT_PORT];
 	int err = rig_rmt_split_name(name, host, sizeof(host), port, sizeof(port));
+	unsigned left = 0;
 
 	if (err)
 		return err;
 	err = getaddrinfo(host, port, &hints, &list);
 	if (err)
 		return rig_error_set(-EHOSTUNREACH, "%s: %s", name, gai_strerror(err));
+	for (a = list; a; a = a->ai_next)
+		left++;
 	err = -EHOSTUNREACH;
-	for (a = list; a; a = a->ai_next) {
-		err = connect_one(a, deadline);
-		if (err >= 0)
-			break;
+	/* Each gets its share of the time that is left: the first may swallow all and answer nothing. */
+	for (a = list; a && err < 0; a = a->ai_next, left--) {
+		struct rig_deadline share = rig_deadline_in(NULL, rig_deadline_left(deadline) / left);
+
+		err = connect_one(a, &share);
 	}
 	freeaddrinfo(list);
 	return err < 0 ? say(name, err) : err;

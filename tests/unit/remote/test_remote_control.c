@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The proof of a key and the encrypted connection, without an agent. */
+#include <netinet/in.h>
+#include <netdb.h>
 #include <errno.h>
 #include "test.h"
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -648,9 +651,105 @@ static void a_key_is_kept_out_of_swap_and_core_files(void **state)
 	rig_rmt_key_free(NULL);
 }
 
+/* ---- Names with several addresses ---- */
+
+static struct sockaddr_in addresses[2];
+int __real_getaddrinfo(
+        const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **list);
+int __wrap_getaddrinfo(
+        const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **list);
+void __real_freeaddrinfo(struct addrinfo *list);
+void __wrap_freeaddrinfo(struct addrinfo *list);
+
+static struct addrinfo named[2];
+
+int __wrap_getaddrinfo(
+        const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **list)
+{
+	if (strcmp(host, "two.addresses") != 0)
+		return __real_getaddrinfo(host, port, hints, list);
+	for (int i = 0; i < 2; i++)
+		named[i] = (struct addrinfo){.ai_family = AF_INET,
+		        .ai_socktype = SOCK_STREAM,
+		        .ai_addr = (struct sockaddr *)&addresses[i],
+		        .ai_addrlen = sizeof(addresses[i]),
+		        .ai_next = i ? NULL : &named[1]};
+	*list = named;
+	return 0;
+}
+
+void __wrap_freeaddrinfo(struct addrinfo *list)
+{
+	if (list != named)
+		__real_freeaddrinfo(list);
+}
+
+/* The longest wait for a connection to come about. */
+static atomic_int longest;
+int __real_poll(struct pollfd *fds, nfds_t n, int ms);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int ms);
+
+int __wrap_poll(struct pollfd *fds, nfds_t n, int ms)
+{
+	if (n == 1 && fds->events == POLLOUT && ms > atomic_load(&longest))
+		atomic_store(&longest, ms);
+	return __real_poll(fds, n, ms);
+}
+
+static int listen_at(struct sockaddr_in *at)
+{
+	socklen_t n = sizeof(*at);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	*at = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	assert_int_equal(bind(fd, (struct sockaddr *)at, sizeof(*at)), 0);
+	assert_int_equal(listen(fd, 0), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)at, &n), 0);
+	return fd;
+}
+
+enum { DIAL_MS = 2000 };
+
+static void *dial_two(void *arg)
+{
+	const struct rig_rmt_key any = {{1}};
+	struct rig_rmt_chan *chan;
+
+	*(int *)arg = rig_rmt_chan_dial("two.addresses:1", &any, DIAL_MS, DIAL_MS, &chan);
+	return NULL;
+}
+
+/* Whose queue of connections is full answers nothing. */
+static void an_address_that_swallows_leaves_the_next_its_share_of_the_time(void **state)
+{
+	enum { CALLERS = 4 };
+	int deaf = listen_at(&addresses[0]), hears = listen_at(&addresses[1]), callers[CALLERS];
+	struct pollfd came = {.fd = hears, .events = POLLIN};
+	pthread_t thread;
+	int err = 0;
+
+	(void)state;
+	atomic_store(&longest, 0);
+	for (int i = 0; i < CALLERS; i++) {
+		callers[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		(void)connect(callers[i], (struct sockaddr *)&addresses[0], sizeof(addresses[0]));
+	}
+	assert_int_equal(pthread_create(&thread, NULL, dial_two, &err), 0);
+	assert_int_equal(poll(&came, 1, 120000), 1);
+	(void)close(accept(hears, NULL, NULL));
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(err < 0);
+	assert_in_range(atomic_load(&longest), 1, DIAL_MS / 2 + 1);
+	for (int i = 0; i < CALLERS; i++)
+		(void)close(callers[i]);
+	(void)close(deaf);
+	(void)close(hears);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(an_address_that_swallows_leaves_the_next_its_share_of_the_time),
 	        cmocka_unit_test(a_key_is_kept_out_of_swap_and_core_files),
 	        cmocka_unit_test(sides_with_one_key_believe_each_other_and_have_the_same_stream_keys),
 	        cmocka_unit_test(another_key_is_believed_by_neither_side),
