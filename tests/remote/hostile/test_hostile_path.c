@@ -86,10 +86,11 @@ static void edit(void *arg, unsigned connection, bool back, uint8_t *bytes, size
 {
 	struct path *path = arg;
 	struct tamper *t = path->tamper;
-	size_t before = t->gone;
+	size_t before;
 
 	if (path->number != t->relay || connection != t->connection || back != t->back)
 		return;
+	before = t->gone;
 	t->gone += *n;
 	if (t->at < before || t->at >= t->gone)
 		return;
