@@ -192,10 +192,13 @@ static int ask_rail(void *arg, const struct rig_rmt_rail *r, const struct rig_re
 {
 	struct session *s = arg;
 	struct rig_rmt_out out = {0};
+	uint32_t request = ++s->liar.request;
 	int err;
 
-	s->asked = ++s->liar.request;
-	rig_rmt_put32(&out, s->asked);
+	(void)pthread_mutex_lock(&s->lock);
+	s->asked = request;
+	(void)pthread_mutex_unlock(&s->lock);
+	rig_rmt_put32(&out, request);
 	rig_rmt_rail_put(&out, r, both, both);
 	err = liar_send(s->chan, RIG_RMT_RAIL, &out);
 	(void)pthread_mutex_lock(&s->lock);
